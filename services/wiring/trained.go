@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 
@@ -20,9 +18,9 @@ import (
 // ErrNoPolicy means that there is no trained policy of a version, or that files disagree about it.
 var ErrNoPolicy = errors.New("no trained policy of that version")
 
-// trainedPolicies holds the policies of the program and those in a folder, by version. It looks up an unknown version
-// in the folder if the folder has changed, so that a policy can be added at any time. A version does not change while
-// the process runs. It is safe for concurrent use: a lookup of a known version waits for no file.
+// trainedPolicies holds the policies of a folder by version. It looks up an unknown version in the folder if the
+// folder has changed, so that a policy can be added at any time. A version does not change while the process runs. It
+// is safe for concurrent use: a lookup of a known version waits for no file.
 type trainedPolicies struct {
 	folder string
 	mu     sync.RWMutex
@@ -56,14 +54,9 @@ func (d Decisions) Check(p tenant.Policy) error {
 // find returns the policy of a version. An unknown version is a terminal error, so that no other tenant waits for it.
 // The turns become dead letters. The operator adds the policy and replays them.
 func (t *trainedPolicies) find(p tenant.Policy) (*decision.Policy, error) {
-	shipped := decision.Shipped()
-	if found := shipped[p.Version()]; found != nil {
-		return found, nil
-	}
 	if t == nil || t.folder == "" {
-		return nil, fault.Terminal("policy", "is %q, want a version of %q, or one in MNEME_DECISION_POLICIES, which is "+
-			"not set: %w", p,
-			slices.Sorted(maps.Keys(shipped)), ErrNoPolicy)
+		return nil, fault.Terminal("policy", "is %q, want a version in MNEME_DECISION_POLICIES, which is not set: %w",
+			p, ErrNoPolicy)
 	}
 	if found := t.have(p.Version()); found != nil {
 		return found, nil
