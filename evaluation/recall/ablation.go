@@ -29,7 +29,7 @@ type Ablation struct {
 // Ablations returns the parts to measure. The value of the whole reranker follows from BaselineRetrieval.
 func Ablations() []Ablation {
 	return []Ablation{
-		{Name: "without context: turns beside it, its session", Features: []string{
+		{Name: "without context: neighbouring turns, session", Features: []string{
 			"session", "session_best", "session_lead", "near_around", "around", "answers",
 		}},
 		{Name: "without word vectors", Features: []string{

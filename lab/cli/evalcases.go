@@ -18,12 +18,10 @@ func (c *cli) evalCases() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cases",
 		Short: "Measure what is kept and what is closed in hand-written cases",
-		Long: "cases forms, in this process, the memories of cases of two sessions that were written by hand: compound " +
-			"facts of which one\n" +
-			"changes, quotes, dreams, hypotheticals, others' news, jokes, corrections. It prints, for each strategy, how " +
-			"many of the\n" +
-			"statements that still hold an active memory tells, and how many of those that no longer hold were remembered " +
-			"and are told by none.",
+		Long: "cases forms, in this process, the memories of cases of two sessions that were written by hand:\n" +
+			"compound facts of which one changes, quotes, dreams, hypotheticals, others' news, jokes,\n" +
+			"corrections. It prints, for each strategy, how many of the statements that still hold an active\n" +
+			"memory tells, and how many of those that no longer hold were remembered and are told by none.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalCases(cmd.Context(), a, wrong) },
 	}

@@ -20,10 +20,9 @@ func (c *cli) evalKinds() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kinds",
 		Short: "Measure the shipped ranking on several kinds of talk, beside word search",
-		Long: "kinds forms the conversations of each file in this process, without servers, and ranks all memories for " +
-			"each question by the\n" +
-			"shipped prior. It prints the share of the evidence among the first 5, 10 and 20, for each regime of queries, " +
-			"beside BM25.",
+		Long: "kinds forms the conversations of each file in this process, without servers, and ranks all memories\n" +
+			"for each question by the shipped prior. It prints the share of the evidence among the first 5, 10\n" +
+			"and 20, for each regime of queries, beside BM25.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalKinds(cmd.Context(), files) },
 	}

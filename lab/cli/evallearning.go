@@ -29,14 +29,11 @@ func (c *cli) evalLearning() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "learning",
 		Short: "Show that the reranker learns from citations, each tenant its own",
-		Long: "learning streams questions of two tenants through the reranker's own code, in this process, reports the " +
-			"memories shown that rest\n" +
-			"on evidence as cited, and measures held-out questions on the way: the share of useful memories among those " +
-			"shown, and the share of the\n" +
-			"evidence in the first five. It does so from the shipped prior and from untrained weights, with 0, 10 and 30 % " +
-			"of the\n" +
-			"citations wrong, and shows what exploration costs and brings. Without --data it asks about made-up " +
-			"conversations. The\n" +
+		Long: "learning streams questions of two tenants through the reranker's own code, in this process, reports\n" +
+			"the memories shown that rest on evidence as cited, and measures held-out questions on the way: the\n" +
+			"share of useful memories among those shown, and the share of the evidence in the first five. It does\n" +
+			"so from the shipped prior and from untrained weights, with 0, 10 and 30 % of the citations wrong,\n" +
+			"and shows what exploration costs and brings. Without --data it asks about made-up conversations. The\n" +
 			"reranker's settings are read from MNEME_RERANKER_* as the service reads them.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalLearning(cmd.Context(), a) },

@@ -19,11 +19,10 @@ func (c *cli) evalPeople() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "people",
 		Short: "Measure what updates hit in the memories of made-up people",
-		Long: "people forms the memories of made-up people, in this process, by each strategy. It prints the share of " +
-			"updates that hit the\n" +
-			"entry they should, and the share of closings that are wrong, for people of four kinds: with words that models " +
-			"learned from, with\n" +
-			"other words, with sentences that writers typed, and with those of other writers.",
+		Long: "people forms the memories of made-up people, in this process, by each strategy. It prints the share\n" +
+			"of updates that hit the entry they should, and the share of closings that are wrong, for people of\n" +
+			"four kinds: with words that models learned from, with other words, with sentences that writers\n" +
+			"typed, and with those of other writers.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalPeople(cmd.Context(), a, o) },
 	}

@@ -18,12 +18,10 @@ func (c *cli) evalRelation() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "relation",
 		Short: "Measure how changes of what was told are recognised",
-		Long: "relation judges hand-labelled later statements with the shipped models of relations: each held against one " +
-			"stored statement\n" +
-			"alone, against that one among others of its writer, and against a whole bank of one person. It prints the share " +
-			"of changes that\n" +
-			"close the right entry and of other statements that close any, at its thresholds; how often there is a change " +
-			"where it gives a\n" +
+		Long: "relation judges hand-labelled later statements with the shipped models of relations: each held\n" +
+			"against one stored statement alone, against that one among others of its writer, and against a whole\n" +
+			"bank of one person. It prints the share of changes that close the right entry and of other\n" +
+			"statements that close any, at its thresholds; how often there is a change where it gives a\n" +
 			"probability; and what sort of look-alikes it takes for changes.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return c.runEvalRelation(corpus.Split(split), worst, linear) },

@@ -22,14 +22,12 @@ func (c *cli) evalRelease() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release --policy FILE --data FILE",
 		Short: "Hold a trained policy against the rules, before tenants get it",
-		Long: "release measures what a policy that was trained on made-up lives must not cost elsewhere: of the " +
-			"conversations of a file, the\n" +
-			"answers that memories contain, the evidence that the filter keeps, and the evidence among the first ten " +
-			"memories, which may\n" +
-			"fall by half a point; of made-up people in words that were not learned from, the updates that hit, which may " +
-			"not. Where one\n" +
-			"falls further, the exit code is 1. FILE is LoCoMo's JSON, or another of conversations with questions that name " +
-			"their evidence.",
+		Long: "release measures what a policy that was trained on made-up lives must not cost elsewhere: of the\n" +
+			"conversations of a file, the answers that memories contain, the evidence that the filter keeps, and\n" +
+			"the evidence among the first ten memories, which may fall by half a point; of made-up people in\n" +
+			"words that were not learned from, the updates that hit, which may not. Where one falls further, the\n" +
+			"exit code is 1. FILE is LoCoMo's JSON, or another of conversations with questions that name their\n" +
+			"evidence.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.runEvalRelease(cmd.Context(), policy, data, persons)

@@ -16,10 +16,9 @@ func (c *cli) evalTraining() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "training",
 		Short: "Measure the largest gain that a training of the embedded policy can have",
-		Long: "training measures made-up people with the shipped models, and with the truth in place of some decisions. " +
-			"It prints means with\n" +
-			"95 % intervals over seeds, in training words and in others. --json has all measures, and the differences " +
-			"between the rows.",
+		Long: "training measures made-up people with the shipped models, and with the truth in place of some\n" +
+			"decisions. It prints means with 95 % intervals over seeds, in training words and in others. --json\n" +
+			"has all measures, and the differences between the rows.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalTraining(cmd.Context(), o) },
 	}

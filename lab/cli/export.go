@@ -20,11 +20,10 @@ func (c *cli) export() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export --for trl|verl --tenant ID --out DIR",
 		Short: "Write recorded calls of models as data sets for trainers of large models (for operators)",
-		Long: "export writes what was recorded of a tenant's calls (MNEME_LLM_RECORD) into a new folder: for trl " +
-			"conversations, prompts\n" +
-			"with what became of their answers, and repaired answers beside the first ones as JSON lines; for verl a Parquet " +
-			"file. A\n" +
-			"manifest has versions and counts. It holds what users said. Users who were erased are not in it.",
+		Long: "export writes what was recorded of a tenant's calls (MNEME_LLM_RECORD) into a new folder: for trl\n" +
+			"conversations, prompts with what became of their answers, and repaired answers beside the first ones\n" +
+			"as JSON lines; for verl a Parquet file. A manifest has versions and counts. It holds what users\n" +
+			"said. Users who were erased are not in it.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runExport(cmd.Context(), a, format, out) },
 	}

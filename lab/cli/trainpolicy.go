@@ -36,16 +36,13 @@ func (c *cli) trainPolicy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Train what the embedded policy decides, by what its decisions lead to",
-		Long: "policy trains the decisions of the embedded policy - which turns are kept, what of them is a memory, what " +
-			"is looked up, what a\n" +
-			"statement does to an entry, what a profile shows - on made-up lives, by reinforcement: each session is drawn " +
-			"several times from\n" +
-			"the same state of memory, and better draws are made likelier.\n" +
-			"It prints what start and result do with other people, in words that were learned from and in others. The same\n" +
-			"options give the same file, unless a model judges.\n" +
-			"With --temporal the training is made by the processes of train worker, however many there are, and goes on when " +
-			"this command,\n" +
-			"or one of them, ends: the same command waits for it again.",
+		Long: "policy trains the decisions of the embedded policy by reinforcement, on made-up lives. These decisions are\n" +
+			"the kept turns, their memories, the lookups, the effect of a statement on an entry, and the profile.\n" +
+			"Each session is drawn several times from one state of memory, and better draws become likelier.\n" +
+			"The command prints measures of the start and of the result, on other people. These people use words of the\n" +
+			"training, and other words. The same options give the same file, unless a model judges.\n" +
+			"With --temporal, the processes of train worker make the training. It continues when one of them or this\n" +
+			"command ends. The same command then waits for it again.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Reward = reinforcement.Reward(a.reward)
@@ -196,8 +193,8 @@ func (c *cli) runTrainPolicy(ctx context.Context, o reinforcement.Options, a pol
 		}{record, measured})
 	}
 	fmt.Fprintf(c.out, "learned from %d sessions, for which %d were formed; rewards of %.1f %% of the groups were all "+
-		"the same; mean reward of the first person %.3f, of the last %.3f\n", record.Sessions, record.Steps, 100*record.SameReward(), record.Rewards[0],
-		record.Rewards[len(record.Rewards)-1])
+		"the same; mean reward of the first person %.3f, of the last %.3f\n", record.Sessions, record.Steps,
+		100*record.SameReward(), record.Rewards[0], record.Rewards[len(record.Rewards)-1])
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "words\tpolicy\tupdates hit %\twrong %\tevidence kept %\tdropped %\tanswered %\tvague "+
 		"%\tmemories a user")

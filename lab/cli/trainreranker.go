@@ -35,19 +35,14 @@ func (c *cli) trainReranker() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reranker",
 		Short: "Train the reranker's shared prior, or fit it to an embedder and conversations of one's own",
-		Long: "reranker trains the weights that every tenant's reranker starts from, on made-up conversations with " +
-			"questions\n" +
-			"on dialogues with an assistant with later requests, and on talks of many kinds, and prints the recall on " +
-			"held-out ones.\n" +
-			"The same options give the same file. Without options, it is the one that the binary carries, and takes half an " +
-			"hour.\n" +
-			"\n" +
-			"With --data or --embedding it fits the weights of the binary anew: to the embedder that --embedding names " +
-			"(MNEME_EMBEDDING and\n" +
-			"MNEME_LLM_* say the rest, as for the services), on the conversations of a file with questions whose evidence is " +
-			"known. Users are\n" +
-			"dealt into parts, each measured with what the others teach; the file is fitted to all. Services use it as " +
-			"MNEME_RERANKER_PRIOR.",
+		Long: "reranker trains the weights that every tenant's reranker starts from, on made-up conversations with\n" +
+			"questions on dialogues with an assistant with later requests, and on talks of many kinds, and prints\n" +
+			"the recall on held-out ones. The same options give the same file. Without options, it is the one\n" +
+			"that the binary carries, and takes half an hour.\n\n" +
+			"With --data or --embedding it fits the weights of the binary anew: to the embedder that --embedding\n" +
+			"names (MNEME_EMBEDDING and MNEME_LLM_* say the rest, as for the services), on the conversations of a\n" +
+			"file with questions whose evidence is known. Users are dealt into parts, each measured with what the\n" +
+			"others teach; the file is fitted to all. Services use it as MNEME_RERANKER_PRIOR.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.data == "" && a.embedding == "" {
@@ -152,8 +147,7 @@ var weightsTitles = map[string]string{
 
 // printRefit prints recall, a row for each weights and number of candidates, and the gains.
 func (c *cli) printRefit(r training.RefitReport) {
-	fmt.Fprintf(c.out, "%d questions of %d users in %d parts, each part measured with what the others teach; "+
-		"embedder %s\n",
+	fmt.Fprintf(c.out, "%d questions of %d users in %d parts, each measured by weights of the others; embedder %s\n",
 		r.Questions, r.Users, r.Parts, command.Printable(r.Embedding))
 	t := command.NewTable(c.out, "weights", "candidates", "recall@5, %", "@10", "@20")
 	for i := 0; i+2 < len(r.Recall); i += 3 {

@@ -13,9 +13,9 @@ func (c *cli) trainStatements() *cobra.Command {
 	return &cobra.Command{
 		Use:   "statements",
 		Short: "Print the statements that the cross-encoder learns from",
-		Long: "statements prints the statements that the models of relations learn from, a JSON object a line, with what " +
-			"the linear one\n" +
-			"makes of them, and small talk. `make cross-encoder` trains the cross-encoder and the model of messages on them.",
+		Long: "statements prints the statements that the models of relations learn from, a JSON object a line, with\n" +
+			"what the linear one makes of them, and small talk. `make cross-encoder` trains the cross-encoder and\n" +
+			"the model of messages on them.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			statements, err := training.Statements(cmd.Context(), corpus.Train, training.StatementDefaults())

@@ -13,9 +13,8 @@ func (c *cli) trainTexts() *cobra.Command {
 	return &cobra.Command{
 		Use:   "texts",
 		Short: "Print the texts that sentence vectors are fitted on",
-		Long: "texts prints what users say in the part of the corpus that models learn from, a JSON string a line. `make " +
-			"word-vectors`\n" +
-			"fits the sentence vectors on them.",
+		Long: "texts prints what users say in the part of the corpus that models learn from, a JSON string a line.\n" +
+			"`make word-vectors` fits the sentence vectors on them.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			texts, err := training.Texts()

@@ -45,11 +45,9 @@ func (c *cli) trainWorker() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Make parts of the trainings of train policy --temporal, until interrupted",
-		Long: "worker makes rollouts and updates of the trainings that were started with train policy --temporal. Any " +
-			"number of workers, on\n" +
-			"any number of machines, share them; all have to be of one build and one kind of processor. What one that ends " +
-			"has begun,\n" +
-			"another does.",
+		Long: "worker makes rollouts and updates of the trainings that were started with train policy --temporal.\n" +
+			"Any number of workers, on any number of machines, share them; all have to be of one build and one\n" +
+			"kind of processor. What one that ends has begun, another does.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runTrainWorker(cmd.Context(), s, parallel) },
 	}

@@ -47,9 +47,8 @@ func recipe[O any](name, file, short, about string, defaults O, train func(conte
 func Recipes() []Recipe {
 	return []Recipe{
 		recipe("filter", "shared/formation/saliency/model.json", "Train the saliency filter",
-			"a network of the value of turns for memory, on labelled and on made-up dialogues. The threshold keeps a share "+
-				"of the\n"+
-				"turns that later requests need.",
+			"a network of the value of turns for memory, on labelled and on made-up dialogues. The threshold\n"+
+				"keeps a share of the turns that later requests need.",
 			FilterOptions{Seed: 1, Persons: 44, Recall: 0.975, RecallWeight: 0.6, Descent: Descent{4, 0.05, 2e-3}}, Filter),
 		recipe("commitment", "shared/formation/saliency/commitment.json",
 			"Train the model of what an assistant commits itself to",
@@ -60,14 +59,12 @@ func Recipes() []Recipe {
 				"from patterns.",
 			ConstraintOptions{Seed: 1, Phrased: 2000, Passing: 0.05, Descent: Descent{10, 0.05, 4e-3}}, Constraint),
 		recipe("moment", "shared/formation/moment/model.json", "Train the model of what matters for the moment only",
-			"a regression over words that separates statements for working memory only from lasting ones, on labelled "+
-				"statements and\n"+
-				"dialogues. The threshold is above every lasting statement.",
+			"a regression over words that separates statements for working memory only from lasting ones, on\n"+
+				"labelled statements and dialogues. The threshold is above every lasting statement.",
 			MomentOptions{Cost: 2, Holders: 31, Repeats: 15}, Moment),
 		recipe("standing", "shared/ranking/standing/model.json", "Train the model of what requests have to respect",
-			"a regression over words that separates preferences, habits and limits from other talk, on labelled dialogues. "+
-				"The\n"+
-				"reranker's prior is trained with it.",
+			"a regression over words that separates preferences, habits and limits from other talk, on labelled\n"+
+				"dialogues. The reranker's prior is trained with it.",
 			standingDefaults, Standing),
 		recipe("intent", "shared/query/intent/model.json", "Train the model of the time that questions are about",
 			"a regression over features that separates questions about the present, the past and events, on labelled questions.",
@@ -87,15 +84,14 @@ func Recipes() []Recipe {
 				"trained on.",
 			JudgeDefaults(), trainJudge),
 		recipe("support", "shared/ranking/features/support.json", "Train the model of when the embedded answer abstains",
-			"the weights of whether the found memories answer a question, on made-up conversations with questions about the "+
-				"wrong\n"+
-				"person. It takes some minutes. It rests on the reranker's shared prior: train it after that.",
+			"the weights of whether the found memories answer a question, on made-up conversations with questions\n"+
+				"about the wrong person. It takes some minutes. It rests on the reranker's shared prior: train it\n"+
+				"after that.",
 			SupportOptions{Seed: 1, Conversations: 24, Cost: 1.25}, Support),
 		recipe("relevance", "shared/ranking/features/relevance.json",
 			"Train the model of how likely a request needs what was found",
-			"the reliability of the reranker's scores, for the floor under what profiles of requests show, on labelled "+
-				"dialogues. It\n"+
-				"rests on the reranker's shared prior: train it after that.",
+			"the reliability of the reranker's scores, for the floor under what profiles of requests show, on\n"+
+				"labelled dialogues. It rests on the reranker's shared prior: train it after that.",
 			RelevanceOptions{Dialogues: []int{1, 3, 8, dialoguesAUser}, Users: 200}, Relevance),
 	}
 }

@@ -54,9 +54,8 @@ func document() string {
 	}
 	return "# Configuration\n" +
 		"\n" +
-		"Environment variables configure the services. `SERVICE --help` lists them. `--print-config` prints the values in " +
-		"force,\n" +
-		"without secrets. `--check-config` checks them and exits. Programs warn about\n" +
+		"Environment variables configure the services. `SERVICE --help` lists them. `--print-config` prints the\n" +
+		"values in force, without secrets. `--check-config` checks them and exits. Programs warn about\n" +
 		"a variable `MNEME_...` that no setting uses. `make generate` writes this page.\n" +
 		"\n" +
 		first() + "\n" + config.Markdown(sections)

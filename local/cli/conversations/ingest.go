@@ -111,10 +111,9 @@ func (c commands) printIngested(result ingested, wait bool) error {
 	if !wait {
 		state = "published"
 	}
-	fmt.Fprintf(c.Out, "%s: %d turns (%d shortened) in %d sessions of %d users, %d events refused, %d dead "+
-		"letters, %.1f s\n",
-		state, result.Turns, result.Shortened, result.Sessions, result.Users, len(result.Refused), len(result.DeadLetters),
-		result.Seconds)
+	fmt.Fprintf(c.Out, "%s: %d turns (%d shortened) in %d sessions of %d users, %d events refused, %d dead letters, "+
+		"%.1f s\n", state, result.Turns, result.Shortened, result.Sessions, result.Users,
+		len(result.Refused), len(result.DeadLetters), result.Seconds)
 	if result.Empty+result.Silent > 0 {
 		fmt.Fprintf(c.Out, "skipped: %d messages without text, %d messages of systems and tools\n", result.Empty,
 			result.Silent)

@@ -31,12 +31,11 @@ func (c commands) erase() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "erase --user USER [--erasure ID]",
 		Short: "Erase all data of a user, and prove it by a scan",
-		Long: "erase removes all data of a user: memories, turns, sessions and the core block, the working window, " +
-			"verbatim\n" +
-			"items, the state of mem0's API, answers to requests, decisions on turns, recorded calls of models, traces of\n" +
-			"recalls, deliveries of webhooks, dead letters and workflow histories. Turns after the request are new data,\n" +
-			"and stay. The command waits until a scan of every store finds nothing, and fails if data is left. With\n" +
-			"--erasure it waits for an earlier erasure and starts no new one.",
+		Long: "erase removes all data of a user: memories, turns, sessions and the core block, the working memory,\n" +
+			"verbatim items, the state of mem0's API, answers to requests, decisions on turns, recorded calls of\n" +
+			"models, traces of recalls, deliveries of webhooks, dead letters and workflow histories. Turns after\n" +
+			"the request are new data, and stay. The command waits until a scan of every store finds nothing, and\n" +
+			"fails if data is left. With --erasure it waits for an earlier erasure and starts no new one.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wait <= 0 {

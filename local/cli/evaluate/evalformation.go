@@ -29,16 +29,13 @@ func (c commands) evalFormation() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "formation (--data FILE [--sample N --out FILE] | --labels FILE)",
 		Short: "Measure the memories that strategies form from conversations",
-		Long: "formation forms the memories of a file of conversations in this process, with each strategy. It prints " +
-			"the\n" +
-			"share of turns that the filter drops, the share of evidence turns that it keeps, the share of short answers\n" +
-			"in the memories of their evidence, duplicates, memories per user, and model calls and tokens per session.\n" +
-			"FILE is a LoCoMo file, or a file for ingest, which has no questions.\n" +
-			"\n" +
-			"--sample writes a sheet of N active memories of the first strategy: a JSON object a line, with the turns around " +
-			"the\n" +
-			"memory. People fill in worth (yes, part, no), alone, kind_right and true_now (yes, no). --labels prints the " +
-			"shares.",
+		Long: "formation forms the memories of a file of conversations in this process, with each strategy. It\n" +
+			"prints the share of turns that the filter drops, the share of evidence turns that it keeps, the\n" +
+			"share of short answers in the memories of their evidence, duplicates, memories per user, and model\n" +
+			"calls and tokens per session. FILE is a LoCoMo file, or a file for ingest, which has no questions.\n\n" +
+			"--sample writes a sheet of N active memories of the first strategy: a JSON object a line, with the\n" +
+			"turns around the memory. People fill in worth (yes, part, no), alone, kind_right and true_now (yes,\n" +
+			"no). --labels prints the shares.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {

@@ -170,7 +170,7 @@ func (c commands) playUser(
 	if !c.JSON {
 		fmt.Fprintf(c.Out, "\nbank of %s:\n", user)
 		memories.PrintMemories(c.Console, ms)
-		fmt.Fprintf(c.Out, "working window of %s:\n", user)
+		fmt.Fprintf(c.Out, "working memory of %s:\n", user)
 		memories.PrintTurns(c.Console, window.Msg.GetTurns())
 	}
 	return nil

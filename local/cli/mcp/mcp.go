@@ -24,10 +24,9 @@ func (c commands) mcp() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp [--user USER]",
 		Short: "Serve memory to an MCP client over standard input and output",
-		Long: "mcp serves clients of the Model Context Protocol that start their servers as processes. It offers memory " +
-			"as tools, resources\n" +
-			"and a prompt, like the gateway at /mcp, and calls the gateway with the API key. --user is the user of calls " +
-			"that name no user.\n" +
+		Long: "mcp serves clients of the Model Context Protocol that start their servers as processes. It offers memory\n" +
+			"as tools, resources and a prompt, like the gateway at /mcp, and calls the gateway with the API key.\n" +
+			"--user is the user of calls that name no user.\n" +
 			"\n" +
 			`  {"mcpServers": {"mneme": {"command": "mneme", "args": ["mcp", "--user", "ines"],` + "\n" +
 			`    "env": {"` + console.EnvURL + `": "http://127.0.0.1:8400", "` + console.EnvKey + `": "mneme_..."}}}}`,

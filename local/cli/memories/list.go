@@ -21,9 +21,9 @@ func (c commands) memories() *cobra.Command {
 	var active, quarantined bool
 	cmd := &cobra.Command{
 		Use:   "memories --user USER [--active | --quarantined] [--tier TIER] [--filter JSON]",
-		Short: "List the memories, core block and working window of a user",
+		Short: "List the memories, core block and working memory of a user",
 		Long: "memories lists the memories of a user with their speakers, the days of their source turns and the times of\n" +
-			"the described events. Then it prints the core block and the working window. With --quarantined, --tier or\n" +
+			"the described events. Then it prints the core block and the working memory. With --quarantined, --tier or\n" +
 			"--filter it lists only memories:\n" +
 			"\n" +
 			`  mneme memories --user ana --filter '{"field":"metadata.project","equals":"x"}'`,
@@ -121,7 +121,7 @@ func (c commands) showMemories(
 	}
 	PrintMemories(c.Console, ms)
 	PrintCore(c.Console, core.Msg.GetCore())
-	fmt.Fprintln(c.Out, "working window:")
+	fmt.Fprintln(c.Out, "working memory:")
 	PrintTurns(c.Console, window.Msg.GetTurns())
 	return nil
 }

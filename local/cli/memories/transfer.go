@@ -92,9 +92,9 @@ func (c commands) importUser() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import --user USER FILE",
 		Short: "Import an export for a user without memories",
-		Long: "import writes an export into the empty bank of a user. The memories keep their ids, also under another " +
-			"user.\n" +
-			"An import that fails keeps the lines that it has written. Erase the user before you import again.",
+		Long: "import writes an export into the empty bank of a user. The memories keep their ids, also under\n" +
+			"another user. An import that fails keeps the lines that it has written. Erase the user before you\n" +
+			"import again.",
 		Args: command.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, a []string) error { return c.runImport(cmd.Context(), user, a[0]) },
 	}

@@ -17,11 +17,10 @@ func (c commands) records() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "records --tenant ID",
 		Short: "Print the recorded calls of models (for operators)",
-		Long: "records prints the recorded calls of models (MNEME_LLM_RECORD) as JSON, one call on each line: role, " +
-			"prompt\n" +
-			"version, messages, whether the answer was valid, the operations, and later events of the touched memories:\n" +
-			"recalled, cited, reported, superseded. The records have texts of users. They have no records of erased\n" +
-			"users.",
+		Long: "records prints the recorded calls of models (MNEME_LLM_RECORD) as JSON, one call on each line: role,\n" +
+			"prompt version, messages, whether the answer was valid, the operations, and later events of the\n" +
+			"touched memories: recalled, cited, reported, superseded. The records have texts of users. They have\n" +
+			"no records of erased users.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runRecords(cmd.Context(), a) },
 	}

@@ -23,9 +23,8 @@ func (c commands) replay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay",
 		Short: "Put dead letters back on their topics, or list them",
-		Long: "replay puts dead letters back on their topics. Repair their cause first: a record that fails again becomes " +
-			"a\n" +
-			"dead letter again. --list prints the dead letters with their reasons, and changes nothing.",
+		Long: "replay puts dead letters back on their topics. Repair their cause first: a record that fails again\n" +
+			"becomes a dead letter again. --list prints the dead letters with their reasons, and changes nothing.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runReplay(cmd.Context(), cfg, list) },
 	}

@@ -47,9 +47,8 @@ func (c commands) rerankerRollback() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback --to VERSION",
 		Short: "Restore an earlier version of the weights; 0 is the start of every tenant",
-		Long: "rollback creates a new version with the weights of an earlier one. It drops reports that came after the " +
-			"last\n" +
-			"version and are not part of one. Learning continues from the new version.",
+		Long: "rollback creates a new version with the weights of an earlier one. It drops reports that came after\n" +
+			"the last version and are not part of one. Learning continues from the new version.",
 		Args: func(cmd *cobra.Command, given []string) error {
 			if !cmd.Flags().Changed(flag) {
 				return command.Usage(fmt.Errorf("--%s is missing: %s", flag, cmd.UseLine()))

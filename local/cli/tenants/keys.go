@@ -19,9 +19,8 @@ import (
 func (c commands) keys() *cobra.Command {
 	var redis []string
 	cmd := command.Group("keys", "Create, list and revoke API keys (for operators)",
-		"keys manages the API keys in Redis, for any tenant. It is for the operators of Mneme. Change keys of the tenants "+
-			"file in that file.\n"+
-			"A tenant manages its own keys through the API of the gateway.",
+		"keys manages the API keys in Redis, for any tenant. It is for the operators of Mneme. Change keys of\n"+
+			"the tenants file in that file. A tenant manages its own keys through the API of the gateway.",
 		c.keysCreate(&redis), c.keysList(&redis), c.keysRevoke(&redis))
 	command.RedisFlag(cmd.PersistentFlags(), &redis)
 	return cmd
@@ -59,9 +58,9 @@ func (c commands) keysCreate(redis *[]string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create --tenant TENANT",
 		Short: "Create a key and print it once",
-		Long: "create prints the key on standard output, and its properties on standard error. Mneme stores only a hash " +
-			"of\n" +
-			"the key. Without --scopes the key has all scopes except admin, and with --user all except admin and erase.",
+		Long: "create prints the key on standard output, and its properties on standard error. Mneme stores only a\n" +
+			"hash of the key. Without --scopes the key has all scopes except admin, and with --user all except\n" +
+			"admin and erase.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("user") && w.user == "" { // for example, from an unset variable in a script

@@ -20,9 +20,9 @@ import (
 func (c commands) tenants() *cobra.Command {
 	var redis []string
 	cmd := command.Group("tenants", "Create, change, suspend and list tenants (for operators)",
-		"tenants manages the tenants in Redis, which services read if MNEME_TENANTS_DIRECTORY is true. It is for the "+
-			"operators of Mneme.\n"+
-			"Services apply changes within seconds. Change tenants of the tenants file in that file.",
+		"tenants manages the tenants in Redis, which services read if MNEME_TENANTS_DIRECTORY is true. It is\n"+
+			"for the operators of Mneme. Services apply changes within seconds. Change tenants of the tenants\n"+
+			"file in that file.",
 		c.tenantsCreate(&redis), c.tenantsChange(&redis), c.tenantsSuspend(&redis, true), c.tenantsSuspend(&redis, false),
 		c.tenantsList(&redis))
 	command.RedisFlag(cmd.PersistentFlags(), &redis)

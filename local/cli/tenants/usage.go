@@ -32,11 +32,10 @@ func (c commands) usage() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "usage [--from DAY] [--to DAY] [--all-tenants]",
 		Short: "Show the counts of requests, turns, recalls, answers and tokens by day",
-		Long: "usage prints the counts of the API key's tenant by day, as the gateway reports them. The key needs the " +
-			"scope admin.\n" +
-			"The counts are those of the gateway. Turns from Kafka and commands of mneme on a local Mneme count only as " +
-			"tokens.\n" +
-			"With --all-tenants it prints the counts of every tenant. This is for operators: it reads Redis, not the gateway.",
+		Long: "usage prints the counts of the API key's tenant by day, as the gateway reports them. The key needs\n" +
+			"the scope admin. The counts are those of the gateway. Turns from Kafka and commands of mneme on a\n" +
+			"local Mneme count only as tokens. With --all-tenants it prints the counts of every tenant. This is\n" +
+			"for operators: it reads Redis, not the gateway.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			days, err := usageDays(from, to, time.Now())

@@ -157,8 +157,8 @@ func runningConversation() property {
 		word("role", "The role of the speaker.", string(memory.RoleUser), string(memory.RoleAssistant),
 			string(memory.RoleTool)).needed(),
 		text("content", "The text of the message.", memory.MaxMessageBytes).needed())
-	return list("messages", "The last turns of the running conversation, oldest first, so that a query such as \"and for her?\" is "+
-		"understood. They are not kept.", memory.MaxMessages, message)
+	return list("messages", "The last turns of the running conversation, oldest first. They explain a query such as "+
+		"\"and for her?\". They are not kept.", memory.MaxMessages, message)
 }
 
 func (s *server) addRecallTools(to *sdk.Server, takes schemas) {

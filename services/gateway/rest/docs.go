@@ -18,19 +18,18 @@ import (
 
 const description = `The gateway's own API to the long-term memory of assistants.
 
-The tenant is that of the API key, which comes as ` + "`Authorization: Bearer KEY`" + `. End users, sessions and turns have
-identifiers of your own, which are segments of paths and percent-encoded there. Where something is put in or made, every character of an
-identifier has to show, and ` + "`.`" + ` and ` + "`..`" + ` are refused.
+The API key names the tenant. It comes as ` + "`Authorization: Bearer KEY`" + `.
 
-The ` + "`security`" + ` of an operation names the scopes that a key needs for it, ` +
-	"`x-scopes-if`" + ` those that only some requests need. ` +
-	"`x-scopes`" + ` does so for the operations of the gateway's other doors.
+You choose the identifiers of end users, sessions and turns. They are segments of paths, and percent-encoded there.
+A new identifier must consist of visible characters. ` + "`.` and `..`" + ` are refused.
 
-Errors are problems after RFC 9457: ` + "`code`" + ` is for programs, ` + "`errors`" + ` name the fields at fault. A field or query
-parameter that is not known is refused, as is null: leave out what you do not have. Limits of texts are of bytes in UTF-8. A body has 4 MiB
-at most, and is not compressed. Entries of a list with ` + "`x-accepted-one-by-one`" + ` are left out one by one where a value is
-refused. Every answer has
-an ` + "`X-Request-Id`" + `.`
+The ` + "`security`" + ` of an operation names the scopes that its key needs. ` + "`x-scopes-if`" + ` names scopes that only
+some requests need. ` + "`x-scopes`" + ` names the scopes of the operations of the gateway's other APIs.
+
+Errors are problems after RFC 9457: ` + "`code`" + ` is for programs, and ` + "`errors`" + ` names the wrong fields. An unknown
+field or query parameter is refused. So is null: leave out an absent value. Limits of texts count bytes in UTF-8. A body
+has at most 8 MiB, without compression. In a list with ` + "`x-accepted-one-by-one`" + `, each entry is accepted or left out
+by itself. Every answer has an ` + "`X-Request-Id`" + `.`
 
 // Tags of operations.
 const (

@@ -29,9 +29,9 @@ func (a *API) stream(id, path, summary string) {
 		OperationID: id, Method: http.MethodGet, Path: base + path, Tags: []string{tagMemories}, Summary: summary,
 		Description: "Server-sent events, one for each change: `memory.added`, `memory.updated`, `memory.merged`, " +
 			"`memory.deleted`, `memory.released`, `core.changed` and `user.erased`, with ids and no texts. `gap` says that " +
-			"changes may be missing, and `end` " +
-			"why the stream ends. In browsers, read it with `fetch(url, {headers: {Authorization: \"Bearer KEY\", \"Last-Event-ID\": last}})` and " +
-			"its `body`, since `EventSource` cannot send the key.",
+			"changes may be missing, and `end` why the stream ends. In browsers, read it with " +
+			"`fetch(url, {headers: {Authorization: \"Bearer KEY\", \"Last-Event-ID\": last}})` and its `body`, since " +
+			"`EventSource` cannot send the key.",
 		Parameters: parameters,
 		Responses: map[string]*huma.Response{"200": {
 			Description: "Events, until one side ends",

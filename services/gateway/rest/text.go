@@ -143,8 +143,9 @@ func (speaker) Schema(huma.Registry) *huma.Schema {
 }
 
 func (keyHeader) Schema(huma.Registry) *huma.Schema {
-	return ascii(idempotency.MaxKey, patternHeader, "A new text of your own for each new request; the same one when "+
-		"you repeat it. A repeated request is answered as it was the first time, but for secrets, with the header "+idempotency.Replayed+", for 24 hours.")
+	return ascii(idempotency.MaxKey, patternHeader, "A text that you choose for each new request. Use the same text "+
+		"to repeat a request. For 24 hours, the repetition gets the first answer without secrets, with the header "+
+		idempotency.Replayed+".")
 }
 
 func (matchHeader) Schema(huma.Registry) *huma.Schema {

@@ -195,8 +195,9 @@ func (a *API) turns() {
 			"with only such turns. It leaves out the turns with a wrong value: a text that is too long or empty, an unknown " +
 			"role, an id or a speaker with an invisible character, or the id of another turn of the last 24 hours. The other " +
 			"turns are acknowledged. Repair the left-out turns and send them in a new request. With 400 or 409, the gateway " +
-			"accepted no turn. A repeated turn has no effect. Mneme shortens a text of more than " + strconv.Itoa(memory.MaxTextBytes) + " bytes: it keeps the first and the last part, with a " +
-			"line between them that has the number of bytes left out. A body has at most " + strconv.Itoa(problem.MaxBody) +
+			"accepted no turn. A repeated turn has no effect. Mneme shortens a text of more than " +
+			strconv.Itoa(memory.MaxTextBytes) + " bytes: it keeps the first and the last part. A line between them has the " +
+			"number of bytes left out. A body has at most " + strconv.Itoa(problem.MaxBody) +
 			" bytes, so a " +
 			"request holds about " + strconv.Itoa(problem.MaxBody/memory.MaxTurnBytes-1) + " turns of the maximum length. " +
 			"With `idle_after_seconds`, no call needs to close the session.",

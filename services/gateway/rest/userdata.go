@@ -128,7 +128,7 @@ func (a *API) userData() {
 		id: "import-user", method: http.MethodPost, path: user + "/import", tag: tagUsers, scope: access.Erase,
 		status: http.StatusOK,
 		errors: []int{http.StatusConflict}, summary: "Import a user",
-		description: "Writes an export into an empty memory. Send an export of more than 4 MiB in pages, one after the " +
+		description: "Writes an export into an empty memory. Send an export of more than 8 MiB in pages, one after the " +
 			"other. Each page has the export's first line, and then whole lines that continue the previous page. Each page " +
 			"after the first sends `next_cursor` of the previous answer as `cursor`. The last answer has no `next_cursor`. " +
 			"Write nothing else meanwhile. The call refuses a repeated page as a conflict.",
