@@ -174,8 +174,8 @@ func ParseJSON(field string, raw []byte) (any, error) {
 	return exact(field, value)
 }
 
-// exact has doubles in the place of the numbers of a decoded JSON value; one that no double holds exactly stays as it
-// is. The error is that of the first.
+// exact replaces the numbers of a decoded JSON value by doubles. A number that no double holds exactly stays, and the
+// error names the first of these numbers.
 func exact(field string, value any) (_ any, first error) {
 	note := func(err error) {
 		if first == nil {

@@ -33,7 +33,7 @@ func SectionOf(m memory.Memory, owner memory.Owner) string {
 	switch {
 	case m.Tier == memory.TierTalk:
 		return SectionTalk
-	case holds && isUsers(m, owner) && constraint.Binds(m.Content):
+	case holds && mayBeUsers(m, owner) && constraint.Binds(m.Content) && !passedOn(m): // passedOn takes longest
 		return SectionConstraints
 	case holds && m.Kind == memory.KindPreference:
 		return SectionPreferences
@@ -43,7 +43,7 @@ func SectionOf(m memory.Memory, owner memory.Owner) string {
 	return SectionFacts
 }
 
-// isUsers reports whether a memory has the user's own words, or no speaker. An unknown user may be any speaker.
-func isUsers(m memory.Memory, owner memory.Owner) bool {
-	return (m.Speaker == "" || !owner.Known() || owner.Is(m.Speaker)) && !passedOn(m)
+// mayBeUsers reports whether the user is the speaker of a memory, or may be. An unknown user may be any speaker.
+func mayBeUsers(m memory.Memory, owner memory.Owner) bool {
+	return m.Speaker == "" || !owner.Known() || owner.Is(m.Speaker)
 }
