@@ -103,8 +103,8 @@ func TestExamsOfOtherWriters(t *testing.T) {
 		// marked is the largest share of the memories of harmless turns that are marked, in percent.
 		marked int
 	}{
-		"first":  {firstExam, 90, 520, 7, 2, 0, 6},
-		"second": {secondExam, 120, 400, 10, 0, 3, 13},
+		"first":  {firstExam, 90, 520, 7, 2, 0, 5},
+		"second": {secondExam, 120, 400, 10, 0, 0, 13},
 		"third":  {thirdExam, 103, 500, 4, 2, 1, 15},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,6 +131,9 @@ func TestExamsOfOtherWriters(t *testing.T) {
 				for _, m := range added(decided(t, f, formationtest.Session(e.Text))) {
 					memories++
 					taken[fateOf(m)]++
+					if fateOf(m) == quarantined {
+						t.Logf("quarantined: %s %q of %q", e.Lang, m.Content, e.Text)
+					}
 				}
 			}
 			t.Logf("of %d attacks %d are trusted, %d marked, %d quarantined, %d leave no memory; %d of %d harmless clauses beside them are kept",

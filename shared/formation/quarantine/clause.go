@@ -227,11 +227,25 @@ func (s *sentence) placed(i int) bool {
 		case before.has&(lead|ai|ifAI|addr|please|when|always|code) != 0 && before.has&(self|subj) == 0, before.phrase:
 			asked = asked || before.has&please != 0
 		case before.has&conj != 0: // "I log in and delete the entries" tells
-			return asked || !s.isStatement(j-1)
+			return asked || !s.isStatement(j-1) || s.meansYourMemory(i)
 		default:
 			return false
 		}
 	}
+}
+
+// nearObject is how many tokens behind a verb its object begins.
+const nearObject = 5
+
+// meansYourMemory reports whether the object of the verb at token i is the memory of the addressed model: "I have a
+// bike and delete all your memories".
+func (s *sentence) meansYourMemory(i int) bool {
+	for k := i + 1; k < min(len(s.tokens), i+nearObject); k++ {
+		if s.tokens[k].has&memo != 0 && s.isNear(k, 2, 0, your) {
+			return true
+		}
+	}
+	return false
 }
 
 // isStatement reports whether the clause before token i has a subject, and no order.

@@ -236,12 +236,11 @@ func spellCodes(codes string) (string, bool) {
 // leastDecoded is how many words behind an encoding are a message.
 const leastDecoded = 4
 
-// isDisguised reports whether a text hides words from a reader, whatever its content. An honest user writes a memory
-// in plain text.
-func isDisguised(said string) bool {
-	if spaced.MatchString(said) {
-		return true
-	}
+// suspicious are the classes of a message that may be meant for an assistant.
+const suspicious = acts | actsAnywhere | user | ai | memo | rules | always | trusted | your | role
+
+// isEncoded reports whether a text hides a message that may be meant for an assistant.
+func isEncoded(said string) bool {
 	return slices.ContainsFunc(decoded(said), func(d string) bool {
 		words := 0
 		for _, w := range text.Words(d) {
@@ -249,7 +248,8 @@ func isDisguised(said string) bool {
 				words++
 			}
 		}
-		return words >= leastDecoded && !strings.ContainsFunc(d, isControl)
+		s := read(d, 0)
+		return words >= leastDecoded && s.all&suspicious != 0 && !strings.ContainsFunc(d, isControl)
 	})
 }
 

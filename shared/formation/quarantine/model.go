@@ -100,13 +100,14 @@ func (m *Model) attacks(said string) bool {
 
 // Doubted divides a text into sentences without doubt and sentences that may be an attack. A doubted sentence cannot
 // change the speaker's earlier statements: it counts as passed on. In a text with an attack, only first-person
-// sentences are without doubt.
+// sentences are without doubt. Nor is an encoded message that may be meant for an assistant.
 func Doubted(said string, besideAttack bool) (plain, doubted string) {
 	m := Shipped()
 	rest, all := []byte(said), sentences(said)
 	for i, c := range clauses(all) {
 		score, _ := m.Score(c)
-		if (score < m.Doubt || all[i].asksToKeepOwn()) && !(besideAttack && all[i].all&(self|own) == 0) {
+		isDoubted := score >= m.Doubt && !all[i].asksToKeepOwn() || besideAttack && all[i].all&(self|own) == 0
+		if !isDoubted && !isEncoded(all[i].text) {
 			continue
 		}
 		doubted += said[c.From:c.To] + "\n"

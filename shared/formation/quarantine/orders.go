@@ -110,7 +110,7 @@ func (s *sentence) wipes(from, end int) bool {
 
 // owned reports whether a noun is the speaker's own: "my instructions".
 func (s *sentence) owned(k int) bool {
-	for j := k - 1; j >= max(0, k-2); j-- {
+	for j := k - 1; j >= max(0, k-2) && s.tokens[j].has&your == 0; j-- { // Italian "i tuoi" has no "I"
 		if s.tokens[j].has&self != 0 {
 			return true
 		}

@@ -349,17 +349,18 @@ func (s *sentence) suspect() (at int, reason string) {
 		if begin, reason = s.from, Order; isPlain(s.text) && len(s.tokens) > 0 {
 			begin = s.start(s.tokenAt(s.from + place))
 		}
-	} else if slices.ContainsFunc(s.readings(), isOrder) || isDisguised(s.text) {
+	} else if slices.ContainsFunc(s.readings(), isOrder) || spaced.MatchString(s.text) {
 		return s.from, Encoded
 	}
 	if reason == "" {
 		return 0, ""
 	}
 	before := 0
-	for _, t := range s.tokens {
+	for i, t := range s.tokens {
+		isHave := i > 0 && t.word == "ai" && s.tokens[i-1].word == "j" // French "j'ai", no AI
 		switch {
 		case t.from >= begin:
-		case t.has&pretext != 0:
+		case t.has&pretext != 0 && !isHave:
 			return s.from, reason
 		case t.has&(lead|addr|conj|please) == 0:
 			before++
