@@ -433,7 +433,7 @@ func TestQuarantinedMemoriesAreShownWithTheirReason(t *testing.T) {
 	for flag, want := range map[string]bool{"--quarantined": true, "--active": false} {
 		code, out, errOut := run(t, "memories", "--user", "ana", flag, "--url", addr, "--key", key)
 		if code != command.ExitOK || strings.Contains(out, "quarantined:") != want ||
-			strings.Contains(out, "window") == want ||
+			strings.Contains(out, "working memory") == want ||
 			strings.Contains(out, "core") == want {
 			t.Errorf("%s: exit code %d, %q, %q", flag, code, out, errOut)
 		}
@@ -459,7 +459,8 @@ func TestMemoriesAreListedByAFilter(t *testing.T) {
 		"--key",
 		key,
 	)
-	if code != command.ExitOK || !strings.Contains(out, "metadata.colour is red") || strings.Contains(out, "window") {
+	if code != command.ExitOK || !strings.Contains(out, "metadata.colour is red") ||
+		strings.Contains(out, "working memory") {
 		t.Errorf("exit code %d, %q, %q", code, out, errOut)
 	}
 	for _, given := range [][]string{{"memories", "--user", "ana"}, {"recall", "--user", "ana", "--query", "tea"}} {

@@ -238,7 +238,7 @@ func TestEraseSaysThatAnErasureMayNotBeKnown(t *testing.T) {
 func TestTheHelpOfEraseNamesWhatIsErased(t *testing.T) {
 	_, out, _ := run(t, "erase", "--help")
 	for _, want := range []string{
-		"memories", "turns", "core block", "window", "verbatim items", "mem0's API", "answers", "decisions",
+		"memories", "turns", "core block", "working memory", "verbatim items", "mem0's API", "answers", "decisions",
 		"calls of models",
 		"traces of recalls",
 		"deliveries of webhooks", "dead letters", "workflow histories",

@@ -87,9 +87,11 @@ func dial(cfg Config, headers map[string]string) (*grpc.ClientConn, error) {
 	}
 	// A restarted server is found again within two seconds; the default waits up to two minutes.
 	reconnect := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: 2 * time.Second}
+	// Without a least time, an attempt to connect would end after the delay, which a busy server exceeds.
+	attempts := grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: connectTimeout}
 	conn, err := grpc.NewClient(cfg.GRPC,
 		grpc.WithTransportCredentials(security),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect}),
+		grpc.WithConnectParams(attempts),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithUnaryInterceptor(callWith(headers, cfg.Timeout)))
 	if err != nil {
@@ -97,6 +99,9 @@ func dial(cfg Config, headers map[string]string) (*grpc.ClientConn, error) {
 	}
 	return conn, nil
 }
+
+// connectTimeout is the least time for an attempt to connect.
+const connectTimeout = 5 * time.Second
 
 // callWith gives each call its headers and its longest wait.
 func callWith(headers map[string]string, timeout time.Duration) grpc.UnaryClientInterceptor {

@@ -3,6 +3,7 @@ package weaviate_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -224,6 +225,46 @@ func TestOpenSaysHowCollectionsAreReplicated(t *testing.T) {
 	if got := openBank(t, cfg).Warnings(); len(got) != 0 {
 		t.Errorf("the number that it has: %q", got)
 	}
+}
+
+// TestOpenWaitsForASlowConnection answers the first bytes of each gRPC connection late, as a busy server does.
+func TestOpenWaitsForASlowConnection(t *testing.T) {
+	const late = 300 * time.Millisecond
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var connections errgroup.Group
+	t.Cleanup(func() {
+		_ = listener.Close()
+		_ = connections.Wait()
+	})
+	connections.Go(func() error {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return nil // the test has ended
+			}
+			connections.Go(func() error {
+				defer conn.Close()
+				<-time.After(late)
+				behind, err := net.Dial("tcp", server.GRPC())
+				if err != nil {
+					return err
+				}
+				defer behind.Close()
+				connections.Go(func() error {
+					_, err := io.Copy(behind, conn)
+					return errors.Join(err, behind.Close())
+				})
+				_, err = io.Copy(conn, behind)
+				return err
+			})
+		}
+	})
+	cfg := newConfig()
+	cfg.GRPC = listener.Addr().String()
+	openBank(t, cfg)
 }
 
 func newAdmin(t *testing.T) *client.Client {
