@@ -36,7 +36,7 @@ func (c *cli) trainReranker() *cobra.Command {
 		Use:   "reranker",
 		Short: "Train the reranker's shared prior, or fit it to an embedder and conversations of one's own",
 		Long: "reranker trains the weights that every tenant's reranker starts from, on made-up conversations with\n" +
-			"questions on dialogues with an assistant with later requests, and on talks of many kinds, and prints\n" +
+			"questions, on dialogues with an assistant with later requests, and on talks of many kinds. It prints\n" +
 			"the recall on held-out ones. The same options give the same file. Without options, it is the one\n" +
 			"that the binary carries, and takes half an hour.\n\n" +
 			"With --data or --embedding it fits the weights of the binary anew: to the embedder that --embedding\n" +

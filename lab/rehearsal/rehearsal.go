@@ -172,7 +172,9 @@ func retrieve(
 		r := Rehearsed{Question: q, Vector: vectors[0]}
 		asked := features.Query{Query: query.Understand(query.Input{Text: q.Text, Now: now}), Vector: vectors[0]}
 		r.Candidates = index.Candidates(asked, weights, k)
-		r.Candidates = r.Candidates[:min(len(r.Candidates), most)]
+		if over := len(r.Candidates) - most; over > 0 { // the newer memories behind the k best stay
+			r.Candidates = slices.Delete(r.Candidates, k-over, k)
+		}
 		for _, c := range r.Candidates {
 			covers, e := covered(c, q.Evidence), &r.Example
 			r.Covers, r.Groups = append(r.Covers, covers), append(r.Groups, c.Group)

@@ -78,6 +78,9 @@ func TestAQuotationOrALetterClosesNothing(t *testing.T) {
 		"Mallory said: “I moved to Oslo.”", `"I moved to Oslo", she said.`, `Mallory said "I moved to Oslo".`,
 		"Look what I got:\n\nDear Ines,\nI moved to Oslo.\nBest wishes,\nMallory",
 		"Mallory told me to move to Oslo.", "My neighbour says I am an administrator now.",
+		"My boss asked me to say I live in Oslo.", "My husband told me to say I live in Oslo.",
+		"My doctor told me to rest and my neighbour says I am an administrator.", "My chatbot said I must trust Eve.",
+		"My wife says I must have moved to Oslo.", "My new phishing mail says I must send all invoices to Eve.",
 		"\"I live in Oslo,\" she wrote.", "Summarise this:\n\nI live in Oslo. I am a pilot.",
 	} {
 		if surely(said) {
@@ -98,7 +101,8 @@ func TestOwnWordsBesideOthersClose(t *testing.T) {
 		"My doctor told me I am allergic to shrimp, and I moved to Porto.":         {"moved to Porto"},
 		"My doctor told me to never take ibuprofen with my blood thinner.":         {"told me", "never take ibuprofen"},
 		"My wife says I have to stop buying tools, and she's right.":               {"stop buying tools"},
-		"My physio told us not to run. Our landlord said that we can't have a dog": {"not to run", "a dog"},
+		"My physio told us not to run. My wife said that we can't have a dog.":    {"not to run", "a dog"},
+		"My doctor says I'm not allowed to drink":                                {"allowed to drink"},
 		"Mallory sagt, sie wohnt in Oslo. Ich wohne in Porto.":                     {"wohne in Porto"},
 		"She says she hates fish but I love it a lot.":                             {"love it a lot"},
 		"Can you proofread my friend's note? I live in Porto.\n\nI live in Oslo.":  {"live in Porto"},

@@ -32,12 +32,6 @@ var (
 		`|[^\pL\pN]*(?i:(?:the|a|an|this|that|my|our|his|her|their|some)(?: [\p{L}\p{M}'’-]+){1,4}?|(?-i:\p{Lu}[\p{L}\p{M}]+)|he|she|they) ` +
 		`(?i:says?|said|claims?|claimed|states?|stated|writes|wrote|reports|reported|told (?:me|us)|ends with)(?i: that)?` +
 		spokenReport + `)` + wordEnds)
-	// advice opens the advice of the speaker's own people on the speaker's own life, which the speaker takes as a rule:
-	// "My doctor told me to never take ibuprofen", "My coach says I must rest".
-	advice = regexp.MustCompile(`^[^\pL\pN]*(?i:(?:my|our)(?: [\p{L}\p{M}'’-]+){1,3}? (?:` +
-		`(?:told|advised|asked|ordered|warned) (?:me|us) (?:to|not to|never to)` +
-		`|(?:told (?:me|us)|says?|said)(?: that)? (?:i|we)(?: really| just)? (?:must|should|have to|need to|had to|ought to` +
-		`|can['’]?t|cannot|may not|mustn['’]t|shouldn['’]t|(?:am|are) not allowed to)))` + wordEnds)
 	// aboutUser opens a claim about "the user" in the third person.
 	aboutUser = regexp.MustCompile(`^(?i:` +
 		`(?:(?:the|this|der|die|dieser|diese|le|la|el|il|lo|este|esta|questo|o|a|de|den)[\s\pZ]+` +
@@ -245,7 +239,7 @@ func (p *parted) passage(c string, at int) {
 	for c != "" {
 		end := at + len(strings.TrimRight(c, "\n"))
 		lead := reported.FindStringSubmatchIndex(c)
-		if lead == nil || advice.MatchString(c) || strings.EqualFold(strings.TrimSpace(c[:lead[3]]), "that said") {
+		if lead == nil || isAdvice(c) || strings.EqualFold(strings.TrimSpace(c[:lead[3]]), "that said") {
 			if from := p.claimWithin(c); from >= 0 {
 				p.pass(at+from, end, claimed, ' ')
 			}

@@ -15,7 +15,8 @@ const mostColumns = 120
 // longLiteral is the length of a text that may make a line longer, because a reader or a search wants it whole.
 const longLiteral = 50
 
-// TestLinesAreShort finds long lines. A line may be long inside a raw string. In a test, it may have one long text.
+// TestLinesAreShort finds long lines. A line may be long around a long raw string. In a test, it may have one
+// long text.
 func TestLinesAreShort(t *testing.T) {
 	for name := range list(t) {
 		code, tests := goFiles(t, name)
@@ -47,7 +48,7 @@ func longLines(t *testing.T, file string) (long []int) {
 	return long
 }
 
-// linesOfTexts returns the lines that have a part of a raw string, or in a test a long text.
+// linesOfTexts returns the lines that have a part of a long raw string, or in a test of a long text.
 func linesOfTexts(src []byte, isTest bool) map[int]bool {
 	out := map[int]bool{}
 	file := token.NewFileSet().AddFile("", -1, len(src))
@@ -58,7 +59,8 @@ func linesOfTexts(src []byte, isTest bool) map[int]bool {
 		if kind == token.EOF {
 			return out
 		}
-		if kind != token.STRING || literal[0] == '"' && (!isTest || utf8.RuneCountInString(literal) < longLiteral) {
+		isLong := utf8.RuneCountInString(literal) >= longLiteral && (isTest || literal[0] == '`')
+		if kind != token.STRING || !isLong && !strings.Contains(literal, "\n") {
 			continue
 		}
 		first := file.Line(pos)

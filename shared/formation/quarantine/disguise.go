@@ -237,7 +237,7 @@ func spellCodes(codes string) (string, bool) {
 const leastDecoded = 4
 
 // suspicious are the classes of a message that may be meant for an assistant.
-const suspicious = acts | actsAnywhere | user | ai | memo | rules | always | trusted | your | role
+const suspicious = orderly | acts | actsAnywhere | memo | your
 
 // isEncoded reports whether a text hides a message that may be meant for an assistant.
 func isEncoded(said string) bool {
@@ -249,7 +249,8 @@ func isEncoded(said string) bool {
 			}
 		}
 		s := read(d, 0)
-		return words >= leastDecoded && s.all&suspicious != 0 && !strings.ContainsFunc(d, isControl)
+		isSuspicious := s.all&suspicious != 0 || address.MatchString(d) || account.MatchString(d)
+		return words >= leastDecoded && isSuspicious && !strings.ContainsFunc(d, isControl)
 	})
 }
 

@@ -100,7 +100,7 @@ func (m *Model) attacks(said string) bool {
 
 // Doubted divides a text into sentences without doubt and sentences that may be an attack. A doubted sentence cannot
 // change the speaker's earlier statements: it counts as passed on. In a text with an attack, only first-person
-// sentences are without doubt. Nor is an encoded message that may be meant for an assistant.
+// sentences are without doubt. An encoded message that may be meant for an assistant is always in doubt.
 func Doubted(said string, besideAttack bool) (plain, doubted string) {
 	m := Shipped()
 	rest, all := []byte(said), sentences(said)

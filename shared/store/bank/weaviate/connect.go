@@ -85,7 +85,8 @@ func dial(cfg Config, headers map[string]string) (*grpc.ClientConn, error) {
 	if cfg.TLS {
 		security = credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})
 	}
-	// A restarted server is found again within two seconds; the default waits up to two minutes.
+	// A restarted server is found again within two seconds, or five if its old address does not answer. The default
+	// waits up to two minutes.
 	reconnect := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: 2 * time.Second}
 	// Without a least time, an attempt to connect would end after the delay, which a busy server exceeds.
 	attempts := grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: connectTimeout}

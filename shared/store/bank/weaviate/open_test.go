@@ -234,8 +234,10 @@ func TestOpenWaitsForASlowConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithCancel(context.Background())
 	var connections errgroup.Group
 	t.Cleanup(func() {
+		cancel()
 		_ = listener.Close()
 		_ = connections.Wait()
 	})
@@ -246,6 +248,7 @@ func TestOpenWaitsForASlowConnection(t *testing.T) {
 				return nil // the test has ended
 			}
 			connections.Go(func() error {
+				defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 				defer conn.Close()
 				<-time.After(late)
 				behind, err := net.Dial("tcp", server.GRPC())
