@@ -127,8 +127,8 @@ func TestReadLoCoMoWithItsQuestions(t *testing.T) {
 			t.Errorf("%s: unanswerable %v, single-hop %v", q.Category, q.Unanswerable, q.SingleHop)
 		}
 	}
-	if want := []string{"multi-hop", "temporal", "open-domain", "single-hop", "adversarial", "adversarial"}; !slices.Equal(
-		categories,
+	want := []string{"multi-hop", "temporal", "open-domain", "single-hop", "adversarial", "adversarial"}
+	if !slices.Equal(categories,
 		want,
 	) {
 		t.Errorf("categories %q, want %q", categories, want)

@@ -31,8 +31,8 @@ func TestACascadeIsComplete(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		findings := make([]*mnemev1.Finding, rapid.IntRange(1, 9).Draw(t, "turns"))
 		for i := range findings {
-			findings[i] = &mnemev1.Finding{Stage: mnemev1.Stage(rapid.Int32Range(1, 9).Draw(t,
-				"stage"))} //nolint:gosec // within
+			stage := rapid.Int32Range(1, 9).Draw(t, "stage")
+			findings[i] = &mnemev1.Finding{Stage: mnemev1.Stage(stage)}
 		}
 		c := recall.CascadeOf(findings)
 		sum := 0.0

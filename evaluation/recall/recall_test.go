@@ -78,9 +78,10 @@ func (s *scripted) Recall(
 		if i >= int(req.Msg.GetMemories()) || (i > 0 && req.Msg.GetWordBudget() < 1000) {
 			break
 		}
-		cited := &mnemev1.CitedMemory{Index: uint32(i + 1),
-			Memory: contract.MemoryToProto(s.memories[id])} //nolint:gosec // small
-		res.Cited = append(res.Cited, cited)
+		index := uint32(i + 1) //nolint:gosec // small
+		res.Cited = append(res.Cited, &mnemev1.CitedMemory{
+			Index: index, Memory: contract.MemoryToProto(s.memories[id]),
+		})
 	}
 	return connect.NewResponse(res), nil
 }

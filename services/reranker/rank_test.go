@@ -138,8 +138,8 @@ func TestRefusalsNameTheField(t *testing.T) {
 
 func TestNobodyIsServedWithoutAKey(t *testing.T) {
 	r := start(t, nil)
-	if _, err := r.client.Rerank(t.Context(), connect.NewRequest(request("r1"))); connect.CodeOf(
-		err) != connect.CodeUnauthenticated {
+	_, err := r.client.Rerank(t.Context(), connect.NewRequest(request("r1")))
+	if connect.CodeOf(err) != connect.CodeUnauthenticated {
 		t.Errorf("got %v", err)
 	}
 }

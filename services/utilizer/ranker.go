@@ -65,8 +65,8 @@ var (
 // Rank implements Ranker.
 func (r remoteRanker) Rank(ctx context.Context, a Ask, m int) (Order, error) {
 	req := &mnemev1.RerankRequest{
-		UserId: a.User, RecallId: a.RecallID, FeatureSet: a.FeatureSet, QueryVector: a.Query, Memories: uint32(m),
-		//nolint:gosec // at most 100
+		UserId: a.User, RecallId: a.RecallID, FeatureSet: a.FeatureSet, QueryVector: a.Query,
+		Memories: uint32(m), //nolint:gosec // at most 100
 		Untraced: a.Untraced, Candidates: make([]*mnemev1.RerankCandidate, len(a.Candidates)),
 	}
 	places := make(map[string]int, len(a.Candidates))

@@ -133,8 +133,8 @@ func remainders(status erasure.Status) []*mnemev1.StoreRemainder {
 	var out []*mnemev1.StoreRemainder
 	for _, r := range status.Progress.Remaining {
 		out = append(out, &mnemev1.StoreRemainder{
-			Store: r.Store, Count: uint64(r.Count.Count), Since: timestamppb.New(r.Since), Error: r.Error,
-			//nolint:gosec // a count
+			Store: r.Store, Since: timestamppb.New(r.Since), Error: r.Error,
+			Count: uint64(r.Count.Count), //nolint:gosec // a count
 		})
 	}
 	return out

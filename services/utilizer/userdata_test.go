@@ -261,12 +261,12 @@ func TestRunningErasuresOfATenantAreListed(t *testing.T) {
 	}
 	checkRemaining(t, got.GetRemaining(), since)
 	r.asks.err = fmt.Errorf("10.1.2.3: %w", syscall.ECONNREFUSED)
-	if _, err := r.client().ListErasures(t.Context(), keyed(acmeKey, &mnemev1.ListErasuresRequest{})); connect.CodeOf(
-		err) != connect.CodeUnavailable || strings.Contains(err.Error(), "10.1.2.3") {
+	_, err = r.client().ListErasures(t.Context(), keyed(acmeKey, &mnemev1.ListErasuresRequest{}))
+	if connect.CodeOf(err) != connect.CodeUnavailable || strings.Contains(err.Error(), "10.1.2.3") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := r.client().ListErasures(t.Context(), keyed("", &mnemev1.ListErasuresRequest{})); connect.CodeOf(
-		err) != connect.CodeUnauthenticated {
+	_, err = r.client().ListErasures(t.Context(), keyed("", &mnemev1.ListErasuresRequest{}))
+	if connect.CodeOf(err) != connect.CodeUnauthenticated {
 		t.Errorf("without a key: %v", err)
 	}
 }
@@ -407,9 +407,8 @@ func TestOnlyAnImportRefusesAHiddenUser(t *testing.T) {
 		!strings.Contains(err.Error(), "user_id: contains a control or invisible character") {
 		t.Errorf("an import: %v", err)
 	}
-	if _, err := c.ScanUser(t.Context(), keyed(acmeKey, &mnemev1.ScanUserRequest{UserId: user})); connect.CodeOf(
-		err,
-	) == connect.CodeInvalidArgument {
+	_, err = c.ScanUser(t.Context(), keyed(acmeKey, &mnemev1.ScanUserRequest{UserId: user}))
+	if connect.CodeOf(err) == connect.CodeInvalidArgument {
 		t.Errorf("a scan: %v", err)
 	}
 	if _, err := c.EraseUser(t.Context(), keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: user})); err != nil {

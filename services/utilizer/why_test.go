@@ -307,8 +307,8 @@ func TestWhyIsOfTheTenantOfTheCredential(t *testing.T) {
 			t.Errorf("another tenant is told %v", f)
 		}
 	}
-	if _, err := r.why(t, "", &mnemev1.WhyRequest{Recall: wondering("What?")}); connect.CodeOf(
-		err) != connect.CodeUnauthenticated {
+	_, err = r.why(t, "", &mnemev1.WhyRequest{Recall: wondering("What?")})
+	if connect.CodeOf(err) != connect.CodeUnauthenticated {
 		t.Errorf("without a credential: %v", err)
 	}
 }

@@ -31,8 +31,8 @@ func candidateViews(r Result) []*mnemev1.CandidateView {
 
 func findingTo(f diagnosis.Finding) *mnemev1.Finding {
 	return &mnemev1.Finding{
-		TurnId: f.TurnID, Stage: mnemev1.Stage(f.Stage), Reason: f.Reason, MemoryIds: f.MemoryIDs,
-		//nolint:gosec // one of ten
+		TurnId: f.TurnID, Reason: f.Reason, MemoryIds: f.MemoryIDs,
+		Stage:     mnemev1.Stage(f.Stage),                        //nolint:gosec // one of ten
 		Retrieved: uint32(f.Retrieved), Ranked: uint32(f.Ranked), //nolint:gosec // at most 200
 	}
 }

@@ -160,9 +160,8 @@ func TestAnExportComesBackAfterAnErasure(t *testing.T) {
 	shared.Publish(t, tenantErase, talk...)
 	shared.AwaitFormed(t, tenantErase, talk...)
 	before, exported := shared.Snapshot(t, tenantErase, user), shared.Export(t, tenantErase, user)
-	if err := shared.Import(t.Context(), tenantErase, user, bytes.NewReader(exported)); connect.CodeOf(
-		err,
-	) != connect.CodeFailedPrecondition {
+	err := shared.Import(t.Context(), tenantErase, user, bytes.NewReader(exported))
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition {
 		t.Errorf("an import into a bank that is not empty gave %v", err)
 	}
 	shared.Erase(t, tenantErase, user)

@@ -88,8 +88,8 @@ func TestWrongResourcesAreRefused(t *testing.T) {
 		t.Errorf("%d wrong calls got through", n)
 	}
 	g.behind.err = connect.NewError(connect.CodeUnavailable, errors.New("away"))
-	if _, err := s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "mneme://users/ines/core"}); codeOf(t,
-		err) != -32011 {
+	_, err := s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "mneme://users/ines/core"})
+	if codeOf(t, err) != -32011 {
 		t.Errorf("got %v", err)
 	}
 }

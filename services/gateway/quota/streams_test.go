@@ -153,8 +153,8 @@ func TestStreamsWhileRedisIsAway(t *testing.T) {
 			t.Fatalf("fails open, but: %v", err)
 		}
 		defer release()
-		if _, err := closed.Streams.Acquire(t.Context(), by("acme", "k")); problemOf(t,
-			err).Status != http.StatusServiceUnavailable {
+		_, err = closed.Streams.Acquire(t.Context(), by("acme", "k"))
+		if problemOf(t, err).Status != http.StatusServiceUnavailable {
 			t.Errorf("fails closed, but: %v", err)
 		}
 	}

@@ -241,8 +241,8 @@ func TestItemsOfASession(t *testing.T) {
 	post(sessionItems, `{"items":[{"n":3}]}`, "k2").expect(t, 201, map[string]any{"count": 3})
 	post(sessionItems, `{"items":[{"n":4}]}`, "k2").expect(t, 422, nil)
 	a := g.call(http.MethodGet, sessionItems, "")
-	if want := `{"items":[{"role":"user","n":1.50},{"content":[null,{"x":"<"}]},{"n":3}],"first":0}`; strings.TrimSpace(
-		a.text) != want {
+	want := `{"items":[{"role":"user","n":1.50},{"content":[null,{"x":"<"}]},{"n":3}],"first":0}`
+	if strings.TrimSpace(a.text) != want {
 		t.Errorf("got %s, want %s", a.text, want)
 	}
 	a = g.call(http.MethodGet, sessionItems+"?limit=1", "")

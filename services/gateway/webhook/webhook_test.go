@@ -489,8 +489,8 @@ func TestWhatIsNoEndpoint(t *testing.T) {
 	for range webhooks.MaxEndpoints {
 		w.create("acme", webhook.Endpoint{URL: "https://example.com"})
 	}
-	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com"}); problem.From(
-		err).Status != http.StatusConflict {
+	_, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com"})
+	if problem.From(err).Status != http.StatusConflict {
 		t.Errorf("one too many: %v", err)
 	}
 	ines := access.Principal{Tenant: tenant.Tenant{ID: "acme"}, User: "ines", Scopes: []access.Scope{access.Admin}}

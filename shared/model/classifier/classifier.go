@@ -99,8 +99,8 @@ func (l *Linear) Logits(features []Feature) []float64 {
 		}
 		for c := range out {
 			if ok {
-				out[c] += float64(f.Value) * l.Scales[c] * float64(int8(l.Weights[row*classes+
-					c])) //nolint:gosec // two's complement
+				weight := int8(l.Weights[row*classes+c]) //nolint:gosec // two's complement
+				out[c] += float64(f.Value) * l.Scales[c] * float64(weight)
 			}
 		}
 	}

@@ -213,8 +213,8 @@ func TestMembersNameOneItem(t *testing.T) {
 }
 
 func TestObjects(t *testing.T) {
-	if got := object(t, " {\"n\" : 1.50E+2, \"s\": \"<\\u00e9é & \" ,\n\"a\":[ ]} "); string(
-		got) != `{"n":1.50E+2,"s":"<\u00e9é & ","a":[]}` {
+	got := object(t, " {\"n\" : 1.50E+2, \"s\": \"<\\u00e9é & \" ,\n\"a\":[ ]} ")
+	if string(got) != `{"n":1.50E+2,"s":"<\u00e9é & ","a":[]}` {
 		t.Errorf("kept as %s", got)
 	}
 	largest := `{"a":"` + strings.Repeat("x", MaxObject-8) + `"}`

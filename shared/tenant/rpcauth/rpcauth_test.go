@@ -227,8 +227,8 @@ func TestForwardedToTheNextService(t *testing.T) {
 func TestForwardOutsideOfACall(t *testing.T) {
 	url := serve(t, reranker{}, registry(t))
 	client := mnemev1connect.NewRerankerServiceClient(httpClient(t), url, connect.WithInterceptors(rpcauth.Forward()))
-	if _, err := client.Rerank(t.Context(), connect.NewRequest(&mnemev1.RerankRequest{})); connect.CodeOf(
-		err) != connect.CodeUnauthenticated {
+	_, err := client.Rerank(t.Context(), connect.NewRequest(&mnemev1.RerankRequest{}))
+	if connect.CodeOf(err) != connect.CodeUnauthenticated {
 		t.Errorf("without a caller: got error %v, want unauthenticated", err)
 	}
 	req := connect.NewRequest(&mnemev1.RerankRequest{})
