@@ -173,7 +173,7 @@ func retrieve(
 		asked := features.Query{Query: query.Understand(query.Input{Text: q.Text, Now: now}), Vector: vectors[0]}
 		r.Candidates = index.Candidates(asked, weights, k)
 		if over := len(r.Candidates) - most; over > 0 { // the newer memories behind the k best stay
-			r.Candidates = slices.Delete(r.Candidates, k-over, k)
+			r.Candidates = slices.Delete(r.Candidates, max(0, k-over), k)[:most]
 		}
 		for _, c := range r.Candidates {
 			covers, e := covered(c, q.Evidence), &r.Example

@@ -68,7 +68,7 @@ func TestRetrieveKeepsToTheMostCandidates(t *testing.T) {
 	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	embedder := builtin.New()
 	var w memory.Write
-	for n := range ranking.MaxCandidates + 40 {
+	for n := range 2*ranking.MaxCandidates + 40 { // more newer ones than candidates
 		m := memory.Memory{
 			ID: memory.DeriveID(scope, []string{fmt.Sprint("t", n)}, n), Kind: memory.KindFact,
 			Content: fmt.Sprintf("I bought plant %d", n), Sources: []string{fmt.Sprint("t", n)}, SessionID: "s",

@@ -10,8 +10,8 @@ import (
 // "My coach says I must rest". Group 1 is the person, group 2 the first verb of the advice.
 var advice = regexp.MustCompile(`^[^\pL\pN]*(?i:(?:my|our)(?: \pL+)? (\pL+) (?:` +
 	`told (?:me|us) (?:never to|not to|to(?: never| always| not)?)` +
-	`|(?:told (?:me|us)|says?|said)(?: that)? (?:(?:i|we)(?: really| just)? (?:must|should|have to|need to|had to|ought to` +
-	`|can['’]?t|cannot|may not|mustn['’]t|shouldn['’]t|(?:am|are) not allowed to)|(?:i['’]m|we['’]re) not allowed to)` +
+	`|(?:told (?:me|us)|says?|said)(?: that)? (?:(?:i|we)(?: really| just)? ` +
+	`(?:must|should|have to|need to|had to|ought to|can['’]?t|cannot|may not|mustn['’]t|shouldn['’]t|(?:am|are) not allowed to)|(?:i['’]m|we['’]re) not allowed to)` +
 	`(?: not| never| always)?)) (\pL+)`)
 
 var (
