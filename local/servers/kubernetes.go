@@ -54,8 +54,7 @@ func (k *Kubernetes) Err() error {
 // StartKubernetes starts a control plane on a new directory and returns when all parts answer. There are no nodes
 // yet; callers create objects of kind Node. The very first call builds the control plane, which takes many minutes.
 func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) {
-	o, err = o.prepare()
-	if err != nil {
+	if o, err = o.prepare(); err != nil {
 		return nil, err
 	}
 	binary, err := o.binary(ctx, NameControlPlane)
@@ -130,8 +129,8 @@ func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) 
 		return nil, err
 	}
 	return k, start(nameKwok, "http://%s/healthz", func(p ports) []string {
-		return []string{"--kubeconfig", config, "--manage-all-nodes", "--node-lease-duration-seconds=40", "--server-address",
-			p.addr(roleHTTP)}
+		flags := []string{"--manage-all-nodes", "--node-lease-duration-seconds=40", "--server-address", p.addr(roleHTTP)}
+		return append(flags, "--kubeconfig", config)
 	}, roleHTTP)
 }
 
