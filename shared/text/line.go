@@ -25,6 +25,9 @@ func Cut(s string, n int) string {
 // Printable takes control characters, invisible marks, marks of direction and invalid bytes out of a text. The joiner
 // of emoji stays, and the non-joiner within words of other scripts, which spells them.
 func Printable(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != '\t' }) {
+		return s // the usual case, which needs no look at Unicode's classes
+	}
 	var last rune
 	return strings.Map(func(r rune) rune {
 		behind := last

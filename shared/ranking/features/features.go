@@ -21,13 +21,10 @@ func (x *Index) numbersOf(q Query, a asked) (rows [][]float32, cosines []float64
 	x.setTime(rows, a)
 	x.setOwn(rows, a)
 	scale := inverse(q.Vector)
-	for i := range x.units {
-		u := &x.units[i]
-		most := float32(0)
-		for k := range u.memories {
-			most = max(most, cosine(q.Vector, u.memories[k].Vector, scale*u.inverse[k]))
+	for _, e := range x.embedded {
+		if c := cosine(q.Vector, e.vector, scale*e.inverse); float64(c) > cosines[e.unit] {
+			rows[e.unit][similarity], cosines[e.unit] = c, float64(c)
 		}
-		rows[i][similarity], cosines[i] = most, float64(most)
 	}
 	x.setForeign(rows, a)
 	return rows, cosines

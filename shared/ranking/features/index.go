@@ -27,6 +27,8 @@ type Index struct {
 	sessions                            int
 	full, statements, dialogue, session *invertedIndex
 	meanings
+	// embedded has the memories with a vector, in the order of the units.
+	embedded []embedded
 	// newer finds the current memories that link to a memory.
 	newer memory.Newer[link]
 	// replaced has the earlier versions of a current memory, by its id.
@@ -61,6 +63,38 @@ type unit struct {
 	opens    bool
 	// reply reports that an assistant said it, talk that none of the memories is more than talk.
 	reply, talk bool
+}
+
+// embedded is the vector of a memory with its scale to a unit vector.
+type embedded struct {
+	vector  []float32
+	inverse float32
+	unit    int32
+}
+
+// layVectors puts all vectors beside each other in memory, because each query reads all of them.
+func (x *Index) layVectors() {
+	total := 0
+	for _, u := range x.units {
+		for _, m := range u.memories {
+			total += len(m.Vector)
+		}
+	}
+	all := make([]float32, 0, total)
+	for i := range x.units {
+		u := &x.units[i]
+		for k := range u.memories {
+			v := &u.memories[k].Vector
+			if len(*v) == 0 {
+				continue
+			}
+			all = append(all, *v...)
+			*v = all[len(all)-len(*v) : len(all) : len(all)]
+			if u.inverse[k] != 0 {
+				x.embedded = append(x.embedded, embedded{*v, u.inverse[k], int32(i)}) //nolint:gosec // as many as memories
+			}
+		}
+	}
 }
 
 // link is the place of a memory with a link: its unit, and its place in the unit.
@@ -157,6 +191,7 @@ func New(table *wordvector.Table, memories []memory.Memory, turns []memory.Turn)
 	x.gather(memories, byID)
 	x.findSpeakers(turns)
 	x.place()
+	x.layVectors()
 	x.findLinks()
 	x.findReplaced(memories)
 	x.vocabulary = newVocabulary(table, x.findLanguages(), x.speakers)

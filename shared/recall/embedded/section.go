@@ -1,6 +1,10 @@
 package embedded
 
 import (
+	"crypto/sha256"
+
+	"github.com/maypok86/otter/v2"
+
 	"github.com/mneme-memory/mneme/shared/formation/constraint"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -33,7 +37,7 @@ func SectionOf(m memory.Memory, owner memory.Owner) string {
 	switch {
 	case m.Tier == memory.TierTalk:
 		return SectionTalk
-	case holds && mayBeUsers(m, owner) && constraint.Binds(m.Content) && !passedOn(m): // passedOn takes longest
+	case holds && mayBeUsers(m, owner) && limits(m):
 		return SectionConstraints
 	case holds && m.Kind == memory.KindPreference:
 		return SectionPreferences
@@ -41,6 +45,22 @@ func SectionOf(m memory.Memory, owner memory.Owner) string {
 		return SectionTimeline
 	}
 	return SectionFacts
+}
+
+// limiting has the results of limits for the texts that were read last. The key is a SHA-256 of speaker and text, so it
+// contains no words of users.
+var limiting = otter.Must(&otter.Options[[sha256.Size]byte, bool]{MaximumSize: 100_000})
+
+// limits reports whether a memory is a constraint in the speaker's own words. A model reads the text, which takes some
+// 20 µs, and the same memories are shown again and again.
+func limits(m memory.Memory) bool {
+	key := sha256.Sum256([]byte(m.Speaker + "\x00" + m.Content))
+	known, ok := limiting.GetIfPresent(key)
+	if !ok {
+		known = constraint.Binds(m.Content) && !passedOn(m)
+		limiting.Set(key, known)
+	}
+	return known
 }
 
 // mayBeUsers reports whether the user is the speaker of a memory, or may be. An unknown user may be any speaker.

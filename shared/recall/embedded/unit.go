@@ -128,7 +128,7 @@ func (q question) extract(sentences []string, words int) string {
 // of the words if the line lacks it: “I drink 7 cups of it.” (2025-03).
 func (u *unit) quote(w *writer) string {
 	m := u.members[0]
-	if m.Tier == memory.TierTalk { // the line has the words already
+	if m.Value == "" || m.Tier == memory.TierTalk { // the line of talk has the words already
 		return ""
 	}
 	stated := u.shown
