@@ -105,8 +105,9 @@ func TestWhatIsAnsweredAtTooGreatLengthIsAskedInHalves(t *testing.T) {
 
 func TestExtractRefusesTooMuch(t *testing.T) {
 	s := newShop(t)
-	things := make([]string, 20) // a turn is at most a dozen quotations, however many sentences it has
-	for i := range things {      // brackets take six bytes of JSON
+	s.Formers = func(string, string) (formation.Former, error) { return literal{}, nil }
+	things := make([]string, 20)
+	for i := range things { // brackets take six bytes of JSON
 		things[i] = fmt.Sprintf("I bought fruit number %d in Porto:", i) + strings.Repeat(" <<<<<apples>>>>>", 1900)
 	}
 	_, err := s.Extract(t.Context(), batchOf(1, things...))

@@ -142,6 +142,7 @@ func grown(s []float32, n int) []float32 {
 // table has the effect of the words' vectors, computed once for a network that does not change any more.
 type table []float32
 
+//go:norace
 func (n *Network) table() table {
 	t := make(table, vectors().Len()*Units)
 	vector := make([]float32, vectors().Dimension())

@@ -33,6 +33,8 @@ func Fits(rows, columns int) bool {
 }
 
 // New takes a matrix, row by row, with a factor for each column. It panics where Fits is false for the size.
+//
+//go:norace
 func New(rows, columns int, steps []int8, factors []float32) *Matrix {
 	if !Fits(rows, columns) || len(steps) != rows*columns || len(factors) != columns {
 		panic(fmt.Sprintf("bytematrix: %d bytes and %d factors for %d by %d", len(steps), len(factors), rows, columns))
@@ -64,6 +66,8 @@ func (m *Matrix) Multiply(a []float32, room func(int) []float32) []float32 {
 }
 
 // multiply rounds the rows of a to numbers of type N, and multiplies tile by tile.
+//
+//go:norace
 func multiply[N int8 | int16](
 	m *Matrix, a []float32, room func(int) []float32,
 	quantize func(to *N, from *float32, n int, by float32, sums *[lanes]int32),
@@ -97,6 +101,8 @@ func multiply[N int8 | int16](
 }
 
 // largestOf returns the largest absolute value of a row.
+//
+//go:norace
 func largestOf(row []float32) float32 {
 	var most [lanes]float32
 	largest(&row[0], len(row), &most)

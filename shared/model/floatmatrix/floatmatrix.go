@@ -24,6 +24,8 @@ type Matrix struct {
 }
 
 // Multiply writes the product of two matrices. It panics where their shapes do not match.
+//
+//go:norace
 func Multiply(out, a, b Matrix) {
 	if a.Columns != b.Rows || out.Rows != a.Rows || out.Columns != b.Columns {
 		panic(fmt.Sprintf("floatmatrix: %d by %d times %d by %d for %d by %d",
@@ -48,6 +50,7 @@ func Multiply(out, a, b Matrix) {
 	}
 }
 
+//go:norace
 func multiply512(out, a, b Matrix) {
 	for first := 0; first < out.Columns; first += tileColumns {
 		some := min(tileColumns, out.Columns-first)
@@ -63,6 +66,8 @@ func multiply512(out, a, b Matrix) {
 var panels = sync.Pool{New: func() any { return new([]float32) }}
 
 // multiply256 copies the columns of each tile, so that they are together in the cache.
+//
+//go:norace
 func multiply256(out, a, b Matrix) {
 	panel := panels.Get().(*[]float32) //nolint:errcheck // the pool has nothing else
 	defer panels.Put(panel)
@@ -93,6 +98,8 @@ func multiply256(out, a, b Matrix) {
 }
 
 // joined are the numbers, row after row.
+//
+//go:norace
 func (m Matrix) joined() []float32 {
 	if m.Stride == m.Columns {
 		return m.Numbers[:m.Rows*m.Columns]

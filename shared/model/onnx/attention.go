@@ -10,6 +10,8 @@ import (
 
 // attention is scaled dot-product attention of several heads, without a mask. Queries, keys and values have three
 // axes: text, token, and the numbers of all heads in a row. They have the same number of heads.
+//
+//go:norace
 func attention(n node, in []tensor) (tensor, error) {
 	heads := int(n.attributes["q_num_heads"].i)
 	for _, t := range in[:3] {

@@ -76,6 +76,7 @@ func softmax(n node, in []tensor) (tensor, error) {
 	return out, nil
 }
 
+//go:norace
 func softmaxRow(to, row []float32) {
 	most, sum := vek32.Max(row), float32(0)
 	if wide {
@@ -96,6 +97,8 @@ func softmaxRow(to, row []float32) {
 // exponential is e to the power of a number that is at most 0. It comes from a table, as gelu's function does.
 // There are expSteps entries to the unit. The line between two entries is about 1e-6 of the value off. Below
 // -expEnd it is 0, which is 2e-9 off.
+//
+//go:norace
 func exponential(x float32) float32 {
 	at := x*expSteps + expEnd*expSteps
 	switch {
@@ -121,6 +124,7 @@ var expTable = func() (out [expEnd*expSteps + 2]float32) {
 	return out
 }()
 
+//go:norace
 func layerNormalization(n node, in []tensor) (tensor, error) {
 	t, width := in[0], len(in[1].floats)
 	if rank := len(t.shape); rank == 0 || width == 0 || t.shape[rank-1] != width {
@@ -146,6 +150,8 @@ func layerNormalization(n node, in []tensor) (tensor, error) {
 
 // dequantize makes floats of bytes that stand for multiples of a factor. The whole tensor has one factor, or each
 // index of an axis has one.
+//
+//go:norace
 func dequantize(n node, in []tensor) (tensor, error) {
 	steps, scale := in[0], in[1]
 	if steps.bytes == nil || len(scale.floats) == 0 || len(in) > 2 && in[2].size() > 0 && in[2].shape != nil {
@@ -213,6 +219,8 @@ func matMul(of node, in []tensor) (tensor, error) {
 }
 
 // multiply writes the product of two matrices. The first has inner columns.
+//
+//go:norace
 func multiply(out, a, b []float32, inner int) {
 	if len(out) == 0 || inner == 0 {
 		clear(out)

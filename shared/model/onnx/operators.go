@@ -59,6 +59,7 @@ func quotient(a, b int64) int64 {
 	return a / b
 }
 
+//go:norace
 func power(out, a, b []float32) []float32 {
 	for i, x := range a {
 		if out[i] = x * x; b[i] != 2 {
@@ -119,6 +120,8 @@ const noOperand = "an operand is empty"
 
 // combine computes with pairs. It repeats the second slice as often as necessary. It panics on an empty second
 // slice, as other malformed operands do.
+//
+//go:norace
 func combine[T, R any](a, b []T, f func(a, b T) R) []R {
 	if len(a) > 0 && len(b) == 0 {
 		panic(noOperand)
@@ -180,6 +183,7 @@ func unary(f func(float64) float64) operator {
 	}
 }
 
+//go:norace
 func gelu(n node, in []tensor) (tensor, error) {
 	if n.attributes["approximate"].s == "tanh" {
 		return unary(func(x float64) float64 {

@@ -279,6 +279,7 @@ func slice(_ node, in []tensor) (tensor, error) {
 	return t.strided(shape, by, start), nil
 }
 
+//go:norace
 func concat(n node, in []tensor) (tensor, error) {
 	at, err := axis(n.attributes["axis"].i, len(in[0].shape))
 	if err != nil {

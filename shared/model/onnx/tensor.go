@@ -65,6 +65,7 @@ func (t tensor) picked(shape []int, places []int) tensor {
 	return out
 }
 
+//go:norace
 func pick[T any](from []T, places []int) []T {
 	out := make([]T, len(places))
 	for i, p := range places {
@@ -90,6 +91,7 @@ func (t tensor) strided(shape, by []int, start int) tensor {
 	return tensor{shape: shape, floats: stride(t.floats, shape, by, start)}
 }
 
+//go:norace
 func stride[T any](from []T, shape, by []int, start int) []T {
 	out := make([]T, 0, product(shape))
 	if product(shape) == 0 {

@@ -128,12 +128,14 @@ func (u *user) apply(w memory.Write) {
 
 // Get implements bank.Bank.
 func (b *Bank) Get(ctx context.Context, scope memory.Scope, id string) (memory.Memory, error) {
-	entries, err := b.entries(ctx, scope, nil)
-	if err != nil {
+	if err := check(ctx, scope); err != nil {
 		return memory.Memory{}, err
 	}
-	for _, m := range entries {
-		if m.ID == id {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if u := b.users[scope]; u != nil {
+		if m, ok := u.entries[id]; ok {
+			m = clone(m)
 			m.Vector = nil
 			return m, nil
 		}
