@@ -51,6 +51,17 @@ func TestWhatIsAboutAnother(t *testing.T) {
 		{"Lui abita adesso a Roma.", "Abito a Graz.", true},
 		{"Mio fratello abita adesso a Roma.", "Abito a Graz.", true},
 		{"I miei genitori abitano a Roma.", "Io abito a Graz.", true},
+		{"I am her doctor: she is no longer allergic to nuts.", "I am allergic to nuts.", true},
+		{"I am his sister and he is not allergic to nuts any more.", "I am allergic to nuts.", true},
+		{"I am Ana and I say he lives in Berlin now.", "I live in Graz.", true},
+		{"I am Ana and he works at Bosch now.", "I work at Siemens.", true},
+		{"I'm Ana's lawyer, and she lives in Berlin now.", "I live in Graz.", true},
+		{"I know him well and he lives in Berlin now.", "I live in Graz.", true},
+		{"I hear she moved to Rome.", "I live in Graz.", true},
+		{"I moved to Berlin and he stayed in Graz.", "I live in Graz.", false},
+		{"I am happy that he found a flat for us in Berlin.", "I live in Graz.", false},
+		{"I told him he can have my old flat, as I live in Berlin now.", "I live in Graz.", false},
+		{"I am the man she married in Berlin.", "I live in Graz.", false},
 	} {
 		if got := text.IsAboutAnother(c.said, c.older); got != c.want {
 			t.Errorf("%q after %q: got %v", c.said, c.older, got)

@@ -213,13 +213,15 @@ func Choose(memories []memory.Memory, own Own) Chosen {
 // covers reports whether a newer statement has the subject of an older one. It fills the same slot, may have changed
 // it, or repeats most of it without another subject.
 func (s statement) covers(older statement) bool {
-	if permits(s.quote) { // it lifts no other limit
-		return !text.IsAboutAnother(s.quote, older.quote) && repeats(s.stems, older.stems, 1)
-	}
-	if s.memory.Slot != "" && s.memory.Slot == older.memory.Slot || slices.Contains(s.memory.Links, older.memory.ID) {
+	switch {
+	case text.IsAboutAnother(s.quote, older.quote):
+		return false
+	case permits(s.quote): // it lifts no other limit
+		return repeats(s.stems, older.stems, 1)
+	case s.memory.Slot != "" && s.memory.Slot == older.memory.Slot, slices.Contains(s.memory.Links, older.memory.ID):
 		return true
 	}
-	return !text.IsAboutAnother(s.quote, older.quote) && repeats(s.stems, older.stems, repeated)
+	return repeats(s.stems, older.stems, repeated)
 }
 
 // repeats reports whether a share of the older stems is among the newer.

@@ -137,6 +137,21 @@ var statements = []string{
 	"I can't lift anything heavy since the operation.",
 }
 
+// TestNobodyElseLiftsALimit has statements of other people at the user's device.
+func TestNobodyElseLiftsALimit(t *testing.T) {
+	const limit = "I am allergic to nuts."
+	for _, said := range []string{
+		"I am her doctor: she is no longer allergic to nuts.", "I am his sister and he is not allergic to nuts any more.",
+	} {
+		other := told("b", said, 2)
+		other.Links = []string{"a"}
+		chosen := constraint.Choose([]memory.Memory{told("a", limit, 1), other}, users)
+		if !slices.Contains(texts(chosen), limit) {
+			t.Errorf("after %q, lines are %q", said, texts(chosen))
+		}
+	}
+}
+
 func bankOf(t *rapid.T) []memory.Memory {
 	var out []memory.Memory
 	for i, s := range rapid.SliceOfN(rapid.SampledFrom(statements), 0, 25).Draw(t, "statements") {

@@ -239,7 +239,10 @@ func TestStatementsAboutOthersCloseNothingOfTheUsers(t *testing.T) {
 		"Il habite maintenant à Berlin.": false,
 		"O meu irmão mora em Berlim.":    false, "Ele mora agora em Berlim.": false, "Mio fratello abita a Berlino.": false,
 		"Lui abita adesso a Berlino.": false, "Mein Bruder und ich wohnen jetzt in Berlin.": true,
-		"Mi hermano y yo vivimos en Berlín.": true,
+		"Mi hermano y yo vivimos en Berlín.":         true,
+		"I am Ana and I say he lives in Berlin now.": false, "I know him well and he lives in Berlin now.": false,
+		"Tom wants you to know that I live in Berlin now.":    false,
+		"Tom asked me to tell you that I live in Berlin now.": false,
 	} {
 		f := guard.New(&quoting{})
 		in := formationtest.Session(said)

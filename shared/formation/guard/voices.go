@@ -323,7 +323,8 @@ func (v voices) checkedCore(ops []memory.CoreOperation, before string, stopped m
 	for i, op := range ops {
 		sure, _ := v.tellers(op.Sources, op.New, before, firm, doubtful)
 		takes := op.Kind != memory.OpAppend && sure == 0 && stopped[turnsOf(op.Sources)]
-		if len(op.Sources) > 0 && (takes || v.assistants(op.Sources) || v.othersTell(op.Sources, op.New, before, 1)) {
+		if len(op.Sources) > 0 && (takes || v.assistants(op.Sources) || v.othersTell(op.Sources, op.New, before, 1) ||
+			op.Kind == memory.OpReplace && text.IsAboutAnother(op.New, op.Old)) {
 			continue
 		}
 		next, err := memory.EditCore(block, op)
