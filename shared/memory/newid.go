@@ -71,9 +71,9 @@ func hasHidden(id string) bool {
 	return false
 }
 
-// hides reports whether a character is invisible by itself.
+// hides reports whether a character is invisible by itself. Characters of private use have no form of their own.
 func hides(c rune) bool {
-	return unicode.In(c, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Variation_Selector, blanks,
+	return unicode.In(c, unicode.Cc, unicode.Co, unicode.Zl, unicode.Zp, unicode.Variation_Selector, blanks,
 		unicode.Other_Default_Ignorable_Code_Point) ||
 		unicode.Is(unicode.Cf, c) && !unicode.Is(unicode.Prepended_Concatenation_Mark, c)
 }

@@ -41,14 +41,19 @@ func prefixes(all ...string) (out []netip.Prefix) {
 	return out
 }
 
-// public reports whether an address is one of the internet. IPv6 addresses that hold an IPv4 address are not: 2000::/3
-// leaves them out.
+// isISATAP reports whether an IPv6 address holds an IPv4 address in the form of ISATAP (RFC 5214).
+func isISATAP(ip netip.Addr) bool {
+	b := ip.As16()
+	return b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
+}
+
+// public reports whether an address is one of the internet. IPv6 addresses that hold an IPv4 address are not.
 func public(ip netip.Addr) bool {
 	contains := func(p netip.Prefix) bool { return p.Contains(ip) }
 	if ip.Is4() {
 		return ip.IsGlobalUnicast() && !ip.IsPrivate() && !slices.ContainsFunc(notPublic4, contains)
 	}
-	return global6.Contains(ip) && !slices.ContainsFunc(notPublic6, contains)
+	return global6.Contains(ip) && !isISATAP(ip) && !slices.ContainsFunc(notPublic6, contains)
 }
 
 // mayBePublic reports whether a URL's host is a public address, or a name that may lead to one. It refuses a host
