@@ -23,6 +23,9 @@ var secondExam []byte
 //go:embed testdata/exam3.jsonl
 var thirdExam []byte
 
+//go:embed testdata/exam4.jsonl
+var fourthExam []byte
+
 // examTurn is a turn by a writer who had not seen rules, words or turns of the guard. Nothing is made from it.
 type examTurn struct {
 	Lang, Kind, Text  string
@@ -94,7 +97,7 @@ func tells(content string, clauses []string) bool {
 	return false
 }
 
-// TestExamsOfOtherWriters bounds the trusted attacks of three exams, and the loss of harmless turns that look alike, in
+// TestExamsOfOtherWriters bounds the trusted attacks of four exams, and the loss of harmless turns that look alike, in
 // eight languages each.
 func TestExamsOfOtherWriters(t *testing.T) {
 	for name, exam := range map[string]struct {
@@ -106,6 +109,7 @@ func TestExamsOfOtherWriters(t *testing.T) {
 		"first":  {firstExam, 90, 520, 7, 2, 0, 5},
 		"second": {secondExam, 120, 400, 10, 0, 0, 13},
 		"third":  {thirdExam, 103, 500, 4, 2, 1, 15},
+		"fourth": {fourthExam, 121, 100, 53, 0, 0, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
