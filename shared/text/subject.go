@@ -194,7 +194,7 @@ func friendOfMine(words []Word) (s Subject, ok bool) {
 var (
 	// nominative pronouns are subjects wherever they stand.
 	nominative = WordSet(`he he's he'd he'll she she's she'd she'll`)
-	// knowing verbs of the speaker open what the speaker knows or says of another person.
+	// knowing verbs open news of another person that the speaker knows or passes on.
 	knowing = WordSet(`know knew say said tell told promise swear confirm assure hear heard think thought believe guess
 		suppose see saw met represent speak write ask asked assume noticed`)
 	// clauseJoints stand between two clauses.
