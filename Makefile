@@ -82,7 +82,7 @@ TEST := -vet=off -timeout 20m
 RACED = $(call slow_first,$(addprefix ./,$(filter-out lab/%,$(shell cat test/layers/raced.txt))))
 REST = $(call slow_first,$(filter-out $(RACED),$(shell $(GO) list -f '.{{slice .ImportPath (len .Module.Path)}}' ./...)))
 # Packages with long waits start first, the longest before the others, in parallel with packages that compute.
-SLOW := ./test/fault ./test/e2e ./shared/store/bank/weaviate ./test/erasure ./local/servers ./workflows/consolidation
+SLOW := ./test/fault ./test/e2e ./shared/store/bank/weaviate ./test/erasure ./local/servers ./test/servers ./workflows/consolidation
 slow_first = $(foreach p,$(SLOW),$(filter $(p),$(1))) $(filter-out $(SLOW),$(1))
 
 .PHONY: test
@@ -115,7 +115,7 @@ test-lab-rest:
 
 .PHONY: test-real
 test-real: ## run the suites against the real Apache Kafka (Java, Maven) and redis-server
-	$(GOTEST) -vet=off -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./lab/checkpoint/redis/... ./services/gateway/quota/... ./shared/store/idempotency/... ./shared/store/items/... ./shared/store/webhooks/... ./shared/store/mem0state/... ./shared/store/decisions/... ./shared/store/records/... ./local/servers/...
+	$(GOTEST) -vet=off -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./lab/checkpoint/redis/... ./services/gateway/quota/... ./shared/store/idempotency/... ./shared/store/items/... ./shared/store/webhooks/... ./shared/store/mem0state/... ./shared/store/decisions/... ./shared/store/records/... ./local/servers/... ./test/servers/...
 
 .PHONY: test-clients
 test-clients: servers ## run mem0's clients, MCP clients, an API tester, and the frameworks of integrations/ (Python, Node)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mneme-memory/mneme/lab/cli"
 	"github.com/mneme-memory/mneme/local/command"
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 )
 
@@ -25,12 +26,12 @@ var tinyPolicy = []string{"train", "policy", "--persons", "2", "--sessions", "2"
 
 // Workers train the same policy file as one process.
 func TestWorkersTrainTheSamePolicy(t *testing.T) {
-	temporal, err := servers.StartTemporal(t.Context(), servers.Options{Dir: t.TempDir()})
+	temporal, err := servers.StartTemporal(t.Context(), process.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = temporal.Stop(context.Background()) })
-	store, err := servers.StartEmbeddedRedis(t.Context(), servers.Options{Dir: t.TempDir()})
+	store, err := servers.StartEmbeddedRedis(t.Context(), process.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 	checkpointredis "github.com/mneme-memory/mneme/lab/checkpoint/redis"
 	"github.com/mneme-memory/mneme/lab/distributed"
 	"github.com/mneme-memory/mneme/lab/reinforcement"
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/shared/fault"
 )
@@ -204,7 +205,7 @@ func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	var c cluster
 	var err error
-	if c.temporal, err = servers.StartTemporal(t.Context(), servers.Options{Dir: t.TempDir()}); err != nil {
+	if c.temporal, err = servers.StartTemporal(t.Context(), process.Options{Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	stop := func(s interface{ Stop(context.Context) error }) {
@@ -215,7 +216,7 @@ func startCluster(t *testing.T) *cluster {
 		})
 	}
 	stop(c.temporal)
-	if c.redis, err = servers.StartEmbeddedRedis(t.Context(), servers.Options{Dir: t.TempDir()}); err != nil {
+	if c.redis, err = servers.StartEmbeddedRedis(t.Context(), process.Options{Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	stop(c.redis)

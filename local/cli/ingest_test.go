@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/mneme-memory/mneme/local/command"
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
@@ -51,7 +52,7 @@ func (f *forming) GetSession(_ context.Context,
 // A refused turn does not prevent the end of its session. The command waits for the other turns and counts only
 // these.
 func TestIngestClosesASessionThatHasATurnOfABadTime(t *testing.T) {
-	broker, err := servers.StartBroker(t.Context(), servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir()}})
+	broker, err := servers.StartBroker(t.Context(), servers.BrokerOptions{Options: process.Options{Dir: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func letterOf(t *testing.T, handler, session, turn string) bus.Message {
 
 // The command counts turns that become dead letters. It does not wait for a session that was given up.
 func TestIngestSaysWhatBecameADeadLetter(t *testing.T) {
-	broker, err := servers.StartBroker(t.Context(), servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir()}})
+	broker, err := servers.StartBroker(t.Context(), servers.BrokerOptions{Options: process.Options{Dir: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}

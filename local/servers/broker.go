@@ -2,51 +2,48 @@ package servers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
-	"github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/mneme-memory/mneme/local/process"
 )
 
 const (
 	nameBroker        = "broker"
 	roleKafka         = "kafka"
 	defaultPartitions = 8
-	topicLimit        = 30 * time.Second
 )
 
-// BrokerOptions configure a Kafka broker, embedded or real.
+// BrokerOptions configure the embedded broker.
 type BrokerOptions struct {
-	Options
-	// Partitions is the number of partitions of the topics below, and of topics that clients create by name; 0 means
-	// 8. An existing topic keeps its number.
+	process.Options
+	// Partitions is the number of partitions of topics that clients create by name; 0 means 8. An existing topic keeps
+	// its number.
 	Partitions int
-	// Topics exist when the start returns. A client's request for another topic creates it.
-	Topics []string
 }
 
 // Broker is a running single-node Kafka broker inside this process. It speaks the Kafka protocol with consumer
-// groups, and it does not wait before a group's first rebalance. See the package comment for Stop, Kill, Restart,
-// Done and Err. Kill cuts every connection at once, as the death of a broker does. But the process survives, so the
-// broker loses no data; to test a loss, kill the process.
-type Broker struct{ *server }
+// groups, and it does not wait before a group's first rebalance. Kill cuts every connection at once, as the death of
+// a broker does. But the process survives, so the broker loses no data; to test a loss, kill the process.
+type Broker struct{ *process.Server }
 
 // StartBroker starts the embedded broker on the directory. Every acknowledged message is on the disk and survives a
 // kill -9 of this process.
 func StartBroker(ctx context.Context, o BrokerOptions) (*Broker, error) {
-	o, err := o.prepareBroker()
+	o, err := o.prepare()
 	if err != nil {
 		return nil, err
 	}
-	open := func(ctx context.Context, p ports, _ func(error)) (execution, error) { return openBroker(ctx, o, p) }
-	s, err := startServer(ctx, nameBroker, o.Options, open, roleKafka)
+	open := func(_ context.Context, p process.Ports, _ func(error)) (process.Execution, error) {
+		return openBroker(o, p)
+	}
+	s, err := process.Start(ctx, nameBroker, o.Options, open, roleKafka)
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +51,9 @@ func StartBroker(ctx context.Context, o BrokerOptions) (*Broker, error) {
 }
 
 // Addr is the host:port of the broker.
-func (b *Broker) Addr() string { return b.addr(roleKafka) }
+func (b *Broker) Addr() string { return b.AddrOf(roleKafka) }
 
-func (o BrokerOptions) prepareBroker() (BrokerOptions, error) {
+func (o BrokerOptions) prepare() (BrokerOptions, error) {
 	if o.Partitions < 0 {
 		return o, fmt.Errorf("local broker: %d partitions", o.Partitions)
 	}
@@ -64,7 +61,7 @@ func (o BrokerOptions) prepareBroker() (BrokerOptions, error) {
 		o.Partitions = defaultPartitions
 	}
 	var err error
-	o.Options, err = o.Options.prepare()
+	o.Options, err = o.Prepare()
 	return o, err
 }
 
@@ -74,7 +71,7 @@ type fakeBroker struct {
 	conns   *connections
 }
 
-func openBroker(ctx context.Context, o BrokerOptions, p ports) (execution, error) {
+func openBroker(o BrokerOptions, p process.Ports) (process.Execution, error) {
 	b := &fakeBroker{conns: &connections{}}
 	cluster, err := kfake.NewCluster(
 		kfake.Ports(p[roleKafka]),
@@ -89,53 +86,20 @@ func openBroker(ctx context.Context, o BrokerOptions, p ports) (execution, error
 		return nil, fmt.Errorf("open broker: %w", err)
 	}
 	b.cluster = cluster
-	// Topics in the configuration would only take effect in an empty directory, so the start creates them as a client
-	// does.
-	if err := createTopics(ctx, p.addr(roleKafka), o.Partitions, o.Topics); err != nil {
-		return nil, errors.Join(err, b.kill())
-	}
 	return b, nil
 }
 
-// stop saves the data and closes the broker. Waiting requests (long polls) are cut.
-func (b *fakeBroker) stop(context.Context) error {
+// Stop saves the data and closes the broker. Waiting requests (long polls) are cut.
+func (b *fakeBroker) Stop(context.Context) error {
 	b.cluster.Close()
 	b.conns.cut()
 	return nil
 }
 
-// kill cuts the connections first, so that no further answer leaves the broker.
-func (b *fakeBroker) kill() error {
+// Kill cuts the connections first, so that no further answer leaves the broker.
+func (b *fakeBroker) Kill() error {
 	b.conns.cut()
 	b.cluster.Close()
-	return nil
-}
-
-// createTopics creates missing topics.
-func createTopics(ctx context.Context, addr string, partitions int, topics []string) error {
-	if len(topics) == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, topicLimit)
-	defer cancel()
-	transport := &kafka.Transport{}
-	defer transport.CloseIdleConnections()
-	client := &kafka.Client{Addr: kafka.TCP(addr), Transport: transport}
-	request := &kafka.CreateTopicsRequest{}
-	for _, topic := range topics {
-		request.Topics = append(request.Topics, kafka.TopicConfig{
-			Topic: topic, NumPartitions: partitions, ReplicationFactor: 1,
-		})
-	}
-	answer, err := client.CreateTopics(ctx, request)
-	if err != nil {
-		return fmt.Errorf("create topics: %w", err)
-	}
-	for topic, err := range answer.Errors {
-		if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
-			return fmt.Errorf("create topic %s: %w", topic, err)
-		}
-	}
 	return nil
 }
 

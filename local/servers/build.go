@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/mneme-memory/mneme/local/process"
 )
 
 // Names of the servers that [Build] and [Binary] know.
@@ -95,15 +97,20 @@ func Binary(ctx context.Context, progress io.Writer, name string) (string, error
 	}
 	b, err := planned(name)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(b.out), 0o755)
-	}
-	if err == nil {
 		err = onceOnDisk(ctx, b.out, func() error { return goBuild(ctx, progress, b) })
 	}
 	if err != nil {
 		return "", fmt.Errorf("build %s server: %w", name, err)
 	}
 	return b.out, nil
+}
+
+// programOf returns the program that the options name, or the built one.
+func programOf(ctx context.Context, o process.Options, name string) (string, error) {
+	if o.Binary != "" {
+		return o.Binary, nil
+	}
+	return Binary(ctx, o.Log, name)
 }
 
 // planned returns the build of a server, with the path in the cache for the module's present content.
@@ -121,10 +128,25 @@ func planned(name string) (b build, err error) {
 	return b, err
 }
 
+// Cached returns the path of a file or folder below the cache directory. If it is missing, produce creates it at the
+// path. Of several concurrent processes, one produces it and the others wait. Outside the repository it returns an
+// error.
+func Cached(ctx context.Context, name string, produce func(path string) error) (string, error) {
+	root, err := repositoryRoot()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(cacheDir(root), name)
+	return path, onceOnDisk(ctx, path, func() error { return produce(path) })
+}
+
 // onceOnDisk calls produce unless path exists. Two calls never run at the same time on one machine.
 func onceOnDisk(ctx context.Context, path string, produce func() error) error {
 	if exists(path) {
 		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
 	}
 	lock := flock.New(path + ".lock")
 	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {

@@ -9,7 +9,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/test/servers/servertest"
 )
 
 // fakeGo puts a program with the name go before all others in PATH.
@@ -79,7 +81,7 @@ func TestBuildLeavesOutClouds(t *testing.T) {
 	fakeGo(t, modules(t)+`if [ "$1" = build ]; then
 for a in "$@"; do case "$a" in */go.mod) cp -r "$(dirname "$a")/." "`+seen+`";; esac; done; fi
 `+writeOutput("binary"))
-	if _, err := servers.Binary(testContext(t), nil, servers.NameTemporal); err != nil {
+	if _, err := servers.Binary(servertest.Context(t), nil, servers.NameTemporal); err != nil {
 		t.Fatal(err)
 	}
 	provider, err := os.ReadFile(filepath.Join(seen, "changed0/common/archiver/provider/provider.go"))
@@ -110,7 +112,7 @@ list) echo one/a; echo -; echo one/b; echo one/c;;
 *) `+writeOutput("binary")+`; echo one/a; echo one/b;;
 esac`)
 	var progress bytes.Buffer
-	if err := servers.Build(testContext(t), &progress, servers.NameTemporal); err != nil {
+	if err := servers.Build(servertest.Context(t), &progress, servers.NameTemporal); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"building the temporal server, once", "3 packages to compile, usually takes",
@@ -124,7 +126,7 @@ esac`)
 func TestBinaryIsBuiltOnceForAllWhoAsk(t *testing.T) {
 	count := filepath.Join(t.TempDir(), "count")
 	fakeGo(t, modules(t)+`[ "$1" = build ] && echo built >> "`+count+`"; `+writeOutput("binary"))
-	ctx := testContext(t)
+	ctx := servertest.Context(t)
 	var paths [6]string
 	var errs [6]error
 	var all sync.WaitGroup
@@ -151,7 +153,7 @@ func TestAnEditThatFindsNothingStopsTheBuild(t *testing.T) {
 	module := t.TempDir()
 	writeFile(t, filepath.Join(module, "adapters/handlers/grpc/server.go"), "package other")
 	fakeGo(t, `echo '{"Dir":"`+module+`"}'`)
-	_, err := servers.Binary(testContext(t), nil, servers.NameWeaviate)
+	_, err := servers.Binary(servertest.Context(t), nil, servers.NameWeaviate)
 	if err == nil || !strings.Contains(err.Error(), "adapters/handlers/grpc/server.go") ||
 		!strings.Contains(err.Error(), "pinned") {
 		t.Errorf("got %v, want the file that is another", err)
@@ -161,7 +163,7 @@ func TestAnEditThatFindsNothingStopsTheBuild(t *testing.T) {
 func TestBuildErrorQuotesTheCompilerButNoAddresses(t *testing.T) {
 	fakeGo(t, modules(t)+`[ "$1" = list ] && exit; echo "reading https://modules.example.test/x.zip: 403 Forbidden" >&2; exit 1`)
 	var progress bytes.Buffer
-	err := servers.Build(testContext(t), &progress, servers.NameTemporal)
+	err := servers.Build(servertest.Context(t), &progress, servers.NameTemporal)
 	if err == nil {
 		t.Fatal("a failed build passed")
 	}
@@ -188,13 +190,13 @@ func TestBuildEndsWithItsContext(t *testing.T) {
 
 func TestBinaryRefusals(t *testing.T) {
 	t.Run("unknown name", func(t *testing.T) {
-		if _, err := servers.Binary(testContext(t), nil, "cassandra"); err == nil {
+		if _, err := servers.Binary(servertest.Context(t), nil, "cassandra"); err == nil {
 			t.Error("no error")
 		}
 	})
 	t.Run("outside the repository", func(t *testing.T) {
 		t.Chdir(t.TempDir())
-		_, err := servers.Binary(testContext(t), nil, servers.NameTemporal)
+		_, err := servers.Binary(servertest.Context(t), nil, servers.NameTemporal)
 		if err == nil || !strings.Contains(err.Error(), "go.work") {
 			t.Errorf("got %v, want a word about go.work", err)
 		}
@@ -202,7 +204,7 @@ func TestBinaryRefusals(t *testing.T) {
 }
 
 func TestStartNeedsADirectory(t *testing.T) {
-	if _, err := servers.StartRedis(testContext(t), servers.Options{}); err == nil {
+	if _, err := servers.StartRedis(servertest.Context(t), process.Options{}); err == nil {
 		t.Error("a server without a directory started")
 	}
 }

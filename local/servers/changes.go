@@ -1,12 +1,16 @@
 package servers
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/mneme-memory/mneme/local/process"
+)
 
 // everywhere is Weaviate's code for listen addresses that have no setting. Its gRPC port returns memories, and its
 // cluster data port even deletes them, both without a key.
 var everywhere = regexp.QuoteMeta(`fmt.Sprintf(":%d"`)
 
-const onLoopback = `fmt.Sprintf("` + loopback + `:%d"`
+const onLoopback = `fmt.Sprintf("` + process.Loopback + `:%d"`
 
 // restConfig is the file in which Weaviate registers its modules.
 const restConfig = "adapters/handlers/rest/configure_api.go"

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/mneme-memory/mneme/local/process"
 )
 
 // build names one build of a server module.
@@ -28,7 +30,7 @@ var urls = regexp.MustCompile(`https?://[^\s"']+`)
 
 // goBuild compiles one server. The binary appears at its path only when it is complete.
 func goBuild(ctx context.Context, progress io.Writer, b build) error {
-	tool, err := findTool("go", "install Go to build the local servers")
+	tool, err := process.FindTool("go", "install Go to build the local servers")
 	if err != nil {
 		return err
 	}
@@ -60,7 +62,7 @@ func goBuild(ctx context.Context, progress io.Writer, b build) error {
 	cmd := goCommand(ctx, tool, b, append(append([]string{"build"}, flags...), "-v", "-o", partial, b.pkg)...)
 	cmd.Stdout, cmd.Stderr = output, output
 	what := fmt.Sprintf("building the %s server", b.name)
-	done := reportProgress(progress, what, b.work.usually(output.total, all), output.state)
+	done := ReportProgress(progress, what, b.work.usually(output.total, all), output.state)
 	err = cmd.Run()
 	done(err)
 	if err != nil {
@@ -103,15 +105,6 @@ func buildError(ctx context.Context, what string, err error, output []byte) erro
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	lines := urls.ReplaceAllString(lastLines(output, tailLines), "<module source>")
+	lines := urls.ReplaceAllString(process.LastLines(output), "<module source>")
 	return fmt.Errorf("%s: %w\n%s", what, err, lines)
-}
-
-// findTool looks up a program in PATH. The hint says what to install.
-func findTool(name, hint string) (string, error) {
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", fmt.Errorf("%w: %s is not in PATH: %s", ErrMissingTool, name, hint)
-	}
-	return path, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 )
 
@@ -31,7 +32,7 @@ func runHelper(name, dir string) int {
 
 // startNamed starts a server by name and returns its address.
 func startNamed(ctx context.Context, name, dir string) (string, error) {
-	o := servers.Options{Dir: dir}
+	o := process.Options{Dir: dir}
 	switch name {
 	case servers.NameWeaviate:
 		s, err := servers.StartWeaviate(ctx, o)
@@ -49,10 +50,10 @@ func startNamed(ctx context.Context, name, dir string) (string, error) {
 	return startEmbedded(ctx, name, o)
 }
 
-func startEmbedded(ctx context.Context, name string, o servers.Options) (string, error) {
+func startEmbedded(ctx context.Context, name string, o process.Options) (string, error) {
 	switch name {
 	case "broker":
-		s, err := servers.StartBroker(ctx, servers.BrokerOptions{Options: o, Topics: []string{topic}})
+		s, err := servers.StartBroker(ctx, servers.BrokerOptions{Options: o})
 		if err != nil {
 			return "", err
 		}

@@ -15,22 +15,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// testLimit limits one test; a cold start on a busy machine is slow.
-const testLimit = 4 * time.Minute
-
 // TestMain either plays a helper process (see helper_test.go) or runs the tests.
 func TestMain(m *testing.M) {
 	if name := os.Getenv(helperEnv); name != "" {
 		os.Exit(runHelper(name, os.Getenv(helperDirEnv)))
 	}
 	goleak.VerifyTestMain(m)
-}
-
-func testContext(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testLimit)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // eventually polls until check is nil or the context ends.
@@ -48,40 +38,6 @@ func eventually(ctx context.Context, t *testing.T, what string, check func() err
 			t.Fatalf("%s: %v", what, err)
 		case <-tick.C:
 		}
-	}
-}
-
-// server has the common methods of all servers.
-type server interface {
-	Stop(ctx context.Context) error
-	Kill() error
-	Restart(ctx context.Context) error
-	Done() <-chan struct{}
-	Err() error
-}
-
-// stopAtEnd stops a server when the test ends.
-func stopAtEnd(t *testing.T, s server) {
-	t.Helper()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := s.Stop(ctx); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
-}
-
-// mustEnd checks that a run's channel is closed, and that the end counts as wanted.
-func mustEnd(ctx context.Context, t *testing.T, s server) {
-	t.Helper()
-	select {
-	case <-s.Done():
-	case <-ctx.Done():
-		t.Fatal("the server has not ended")
-	}
-	if err := s.Err(); err != nil {
-		t.Errorf("a wanted end is reported as an error: %v", err)
 	}
 }
 

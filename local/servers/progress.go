@@ -13,9 +13,9 @@ import (
 // progressEvery is the pause between two progress lines of a long step.
 const progressEvery = 10 * time.Second
 
-// reportProgress writes a line now and then every few seconds. Each line has the time since the start, and the state
+// ReportProgress writes a line now and then every few seconds. Each line has the time since the start, and the state
 // if it is not nil. The returned function writes the last line and ends it. Writes do not overlap.
-func reportProgress(w io.Writer, what, note string, state func() string) (done func(err error)) {
+func ReportProgress(w io.Writer, what, note string, state func() string) (done func(err error)) {
 	start := time.Now()
 	elapsed := func() time.Duration { return time.Since(start).Round(time.Second) }
 	fmt.Fprintf(w, "%s (%s)\n", what, note)

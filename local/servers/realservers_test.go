@@ -6,47 +6,18 @@ import (
 	"context"
 	"testing"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/test/servers/servertest"
 )
 
-func TestJavaKafkaKeepsMessagesAndCommitsOverKillAndStop(t *testing.T) {
-	ctx := testContext(t)
-	k, err := servers.StartJavaKafka(ctx, servers.BrokerOptions{
-		Options: servers.Options{Dir: t.TempDir(), Log: t.Output()}, Partitions: 3, Topics: []string{topic},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopAtEnd(t, k)
-	addr := k.Addr()
-	first := values("a", 20)
-	produce(ctx, t, addr, first...)
-	if err := k.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	mustEnd(ctx, t, k)
-	if err := k.Restart(ctx); err != nil {
-		t.Fatal(err)
-	}
-	mustHaveEach(t, consume(ctx, t, addr, len(first)), first)
-	second := values("b", 20)
-	produce(ctx, t, addr, second...)
-	if err := k.Restart(ctx); err != nil {
-		t.Fatal(err)
-	}
-	mustHaveEach(t, consume(ctx, t, addr, len(second)), second)
-	if got := countPartitions(ctx, t, addr, topic); got != 3 {
-		t.Errorf("%d partitions, want 3", got)
-	}
-}
-
 func TestRedisServerKeepsAcknowledgedWritesOverKillAndStop(t *testing.T) {
-	ctx := testContext(t)
-	r, err := servers.StartRedisServer(ctx, servers.Options{Dir: t.TempDir()})
+	ctx := servertest.Context(t)
+	r, err := servers.StartRedisServer(ctx, process.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, r)
+	servertest.StopAtEnd(t, r)
 	c := redisClient(t, r.Addr())
 	for i := range 100 {
 		if err := c.RPush(ctx, "list", i).Err(); err != nil {
@@ -56,7 +27,7 @@ func TestRedisServerKeepsAcknowledgedWritesOverKillAndStop(t *testing.T) {
 	if err := r.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	mustEnd(ctx, t, r)
+	servertest.MustEnd(ctx, t, r)
 	for range 2 {
 		if err := r.Restart(ctx); err != nil {
 			t.Fatal(err)
@@ -68,7 +39,7 @@ func TestRedisServerKeepsAcknowledgedWritesOverKillAndStop(t *testing.T) {
 }
 
 func TestRedisServerKeepsAcknowledgedWritesWhenItsParentIsKilled(t *testing.T) {
-	ctx := testContext(t)
+	ctx := servertest.Context(t)
 	dir := t.TempDir()
 	p := startParent(t, "redis-server", dir)
 	if err := redisClient(t, p.addr).Set(ctx, "key", "value", 0).Err(); err != nil {
@@ -77,24 +48,24 @@ func TestRedisServerKeepsAcknowledgedWritesWhenItsParentIsKilled(t *testing.T) {
 	child := childPid(t, dir, "redis-server")
 	p.kill()
 	eventually(ctx, t, "child of a killed parent", func() error { return gone(child) })
-	r, err := servers.StartRedis(ctx, servers.Options{Dir: dir})
+	r, err := servers.StartRedis(ctx, process.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, r)
+	servertest.StopAtEnd(t, r)
 	if got, err := redisClient(t, r.Addr()).Get(ctx, "key").Result(); err != nil || got != "value" || r.Addr() != p.addr {
 		t.Errorf("got %q (%v) at %s, want the value at %s", got, err, r.Addr(), p.addr)
 	}
 }
 
 func TestRedisDirectoryStaysWithTheServerThatItBeganWith(t *testing.T) {
-	ctx := testContext(t)
-	for want, start := range map[string]func(context.Context, servers.Options) (*servers.Redis, error){
+	ctx := servertest.Context(t)
+	for want, start := range map[string]func(context.Context, process.Options) (*servers.Redis, error){
 		"redis-server": servers.StartRedis, "embedded": servers.StartEmbeddedRedis,
 	} {
 		dir := t.TempDir()
-		for _, start := range []func(context.Context, servers.Options) (*servers.Redis, error){start, servers.StartRedis} {
-			r, err := start(ctx, servers.Options{Dir: dir})
+		for _, start := range []func(context.Context, process.Options) (*servers.Redis, error){start, servers.StartRedis} {
+			r, err := start(ctx, process.Options{Dir: dir})
 			if err != nil {
 				t.Fatal(err)
 			}

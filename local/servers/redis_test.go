@@ -19,16 +19,18 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"pgregory.net/rapid"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/test/servers/servertest"
 )
 
 func startRedis(ctx context.Context, t *testing.T, dir string) *servers.Redis {
 	t.Helper()
-	r, err := servers.StartEmbeddedRedis(ctx, servers.Options{Dir: dir})
+	r, err := servers.StartEmbeddedRedis(ctx, process.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, r)
+	servertest.StopAtEnd(t, r)
 	return r
 }
 
@@ -54,9 +56,9 @@ func TestWaitingForRedisPrintsNothing(t *testing.T) {
 		0o700); err != nil { //nolint:gosec // it is to be run
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(testContext(t), time.Second)
+	ctx, cancel := context.WithTimeout(servertest.Context(t), time.Second)
 	defer cancel()
-	_, err := servers.StartRedisServer(ctx, servers.Options{Dir: t.TempDir(), Binary: never})
+	_, err := servers.StartRedisServer(ctx, process.Options{Dir: t.TempDir(), Binary: never})
 	if err == nil || len(p.lines) > 0 {
 		t.Errorf("%v; printed %d lines", err, len(p.lines))
 	}
@@ -162,7 +164,7 @@ func TestRedisContentsAreTheSameAfterReplay(t *testing.T) {
 		if rapid.Bool().Draw(rt, "rewrites all the time") {
 			start = startRewriting
 		}
-		r, err := start(ctx, servers.Options{Dir: dir})
+		r, err := start(ctx, process.Options{Dir: dir})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -194,7 +196,7 @@ func TestRedisContentsAreTheSameAfterReplay(t *testing.T) {
 }
 
 func TestRedisKeepsAcknowledgedWritesWhenItsProcessIsKilled(t *testing.T) {
-	ctx := testContext(t)
+	ctx := servertest.Context(t)
 	dir := t.TempDir()
 	p := startParent(t, "redis", dir)
 	c := redisClient(t, p.addr)
@@ -229,7 +231,7 @@ func TestRedisJournalEnd(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			ctx := testContext(t)
+			ctx := servertest.Context(t)
 			dir := t.TempDir()
 			r := startRedis(ctx, t, dir)
 			c := redisClient(t, r.Addr())
@@ -267,7 +269,7 @@ func TestRedisJournalEnd(t *testing.T) {
 }
 
 func TestRedisKeysExpireAlsoWhileTheServerIsStopped(t *testing.T) {
-	ctx := testContext(t)
+	ctx := servertest.Context(t)
 	r := startRedis(ctx, t, t.TempDir())
 	c := redisClient(t, r.Addr())
 	if err := c.Set(ctx, "short", "x", 150*time.Millisecond).Err(); err != nil {
@@ -291,7 +293,7 @@ func TestRedisKeysExpireAlsoWhileTheServerIsStopped(t *testing.T) {
 }
 
 func TestRedisStartShrinksTheJournal(t *testing.T) {
-	ctx := testContext(t)
+	ctx := servertest.Context(t)
 	dir := t.TempDir()
 	r := startRedis(ctx, t, dir)
 	c := redisClient(t, r.Addr())
@@ -313,7 +315,7 @@ func TestRedisStartShrinksTheJournal(t *testing.T) {
 }
 
 func TestRedisRefusesWhatItCannotKeep(t *testing.T) {
-	ctx := testContext(t)
+	ctx := servertest.Context(t)
 	r := startRedis(ctx, t, t.TempDir())
 	c := redisClient(t, r.Addr())
 	cases := [][]any{
@@ -344,21 +346,21 @@ func redisOf(dir string) string {
 }
 
 func TestRedisIsEmbeddedWhereNoneIsInstalled(t *testing.T) {
-	ctx := testContext(t)
+	ctx := servertest.Context(t)
 	t.Setenv("PATH", t.TempDir())
 	used := t.TempDir()
 	if err := os.Mkdir(filepath.Join(used, "redis-server"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := servers.StartRedis(ctx, servers.Options{Dir: used}); !errors.Is(err, servers.ErrMissingTool) {
+	if _, err := servers.StartRedis(ctx, process.Options{Dir: used}); !errors.Is(err, process.ErrMissingTool) {
 		t.Errorf("on a directory of redis-server: got %v, want ErrMissingTool", err)
 	}
 	dir := t.TempDir()
-	r, err := servers.StartRedis(ctx, servers.Options{Dir: dir})
+	r, err := servers.StartRedis(ctx, process.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, r)
+	servertest.StopAtEnd(t, r)
 	if got := redisOf(dir); got != "embedded" {
 		t.Errorf("it is %s", got)
 	}
@@ -387,7 +389,7 @@ func TestTheEmbeddedRedisKnowsAllThatScriptsCall(t *testing.T) {
 	if len(called) < 20 {
 		t.Fatalf("scripts call %d commands: they are looked for in the wrong place", len(called))
 	}
-	c := redisClient(t, startRedis(testContext(t), t, t.TempDir()).Addr())
+	c := redisClient(t, startRedis(servertest.Context(t), t, t.TempDir()).Addr())
 	for command := range called {
 		if err := c.Do(t.Context(), command).Err(); err != nil && strings.Contains(err.Error(), "does not support") {
 			t.Errorf("%s: %v", command, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	resp "github.com/alicebob/miniredis/v2/server"
+
+	"github.com/mneme-memory/mneme/local/process"
 )
 
 // clockStep is the step of the embedded server's clock. Each step visits all keys with an expiry.
@@ -47,17 +50,17 @@ func set(words string) map[string]bool {
 // The server has strings, hashes, lists, sets and sorted sets with expiry. It runs Lua scripts, which must not use
 // math.random. It accepts the commands that the stores need and refuses others. Expiry is accurate to 50 ms. Each
 // rewrite removes the scripts that clients loaded, as a restart does.
-func StartEmbeddedRedis(ctx context.Context, o Options) (*Redis, error) {
+func StartEmbeddedRedis(ctx context.Context, o process.Options) (*Redis, error) {
 	return startEmbeddedRedis(ctx, o, usualBounds)
 }
 
-func startEmbeddedRedis(ctx context.Context, o Options, bounds journalBounds) (*Redis, error) {
-	o, err := o.prepare()
+func startEmbeddedRedis(ctx context.Context, o process.Options, bounds journalBounds) (*Redis, error) {
+	o, err := o.Prepare()
 	if err != nil {
 		return nil, err
 	}
-	open := func(_ context.Context, p ports, failed func(error)) (execution, error) {
-		r, err := openEmbeddedRedis(o.file(nameRedis, journalSuffix), p.addr(roleRedis))
+	open := func(_ context.Context, p process.Ports, failed func(error)) (process.Execution, error) {
+		r, err := openEmbeddedRedis(filepath.Join(o.Dir, journalFile), p.Addr(roleRedis))
 		if err != nil {
 			return nil, err
 		}
@@ -65,11 +68,11 @@ func startEmbeddedRedis(ctx context.Context, o Options, bounds journalBounds) (*
 		r.serve()
 		return r, nil
 	}
-	s, err := startServer(ctx, nameRedis, o, open, roleRedis)
+	s, err := process.Start(ctx, nameRedis, o, open, roleRedis)
 	if err != nil {
 		return nil, err
 	}
-	return &Redis{server: s}, nil
+	return &Redis{Server: s}, nil
 }
 
 // embeddedRedis is one execution of the embedded server. It accepts connections itself, and serves none before the
@@ -240,12 +243,14 @@ func (r *embeddedRedis) close() {
 	r.mini.Close()
 }
 
-func (r *embeddedRedis) stop(context.Context) error {
+// Stop syncs the journal.
+func (r *embeddedRedis) Stop(context.Context) error {
 	r.close()
 	return errors.Join(r.journal.file.Sync(), r.journal.file.Close())
 }
 
-func (r *embeddedRedis) kill() error {
+// Kill leaves the journal as it is.
+func (r *embeddedRedis) Kill() error {
 	r.close()
 	return r.journal.file.Close()
 }

@@ -15,7 +15,8 @@ import (
 // last line.
 var ErrDamagedJournal = errors.New("redis journal damaged")
 
-const journalSuffix = ".journal"
+// journalFile is the journal in the directory.
+const journalFile = nameRedis + ".journal"
 
 // journalBounds are the conditions for a rewrite of the journal.
 type journalBounds struct {
@@ -53,7 +54,7 @@ type journal struct {
 // createJournal writes a journal of the commands to a temporary file and syncs it. install moves it to the path;
 // discard removes it.
 func createJournal(path string, c contents) (_ *journal, err error) {
-	file, err := os.OpenFile(path+newSuffix, os.O_CREATE|os.O_TRUNC|os.O_RDWR|os.O_APPEND, 0o644)
+	file, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}

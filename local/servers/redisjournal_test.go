@@ -14,7 +14,9 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/test/servers/servertest"
 )
 
 const (
@@ -24,20 +26,20 @@ const (
 )
 
 // startRewriting starts an embedded Redis that rewrites its journal all the time.
-func startRewriting(ctx context.Context, o servers.Options) (*servers.Redis, error) {
+func startRewriting(ctx context.Context, o process.Options) (*servers.Redis, error) {
 	return servers.StartRewritingRedis(ctx, o, huge, always)
 }
 
 // rewritingRedis starts an embedded Redis with bounds of its journal.
 func rewritingRedis(
-	ctx context.Context, t *testing.T, o servers.Options, bytes int64, every time.Duration,
+	ctx context.Context, t *testing.T, o process.Options, bytes int64, every time.Duration,
 ) *servers.Redis {
 	t.Helper()
 	r, err := servers.StartRewritingRedis(ctx, o, bytes, every)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, r)
+	servertest.StopAtEnd(t, r)
 	return r
 }
 
@@ -55,9 +57,9 @@ func journalHas(t *testing.T, dir, word string) bool {
 
 func TestRedisJournalStaysInProportionToTheContents(t *testing.T) {
 	const least = 4 << 10
-	ctx := testContext(t)
+	ctx := servertest.Context(t)
 	dir := t.TempDir()
-	r := rewritingRedis(ctx, t, servers.Options{Dir: dir}, least, never)
+	r := rewritingRedis(ctx, t, process.Options{Dir: dir}, least, never)
 	c := redisClient(t, r.Addr())
 	written := 0
 	for i := range 2000 {
@@ -96,9 +98,9 @@ func TestRedisJournalLosesWhatWasDeleted(t *testing.T) {
 	}
 	for name, remove := range removals {
 		t.Run(name, func(t *testing.T) {
-			ctx := testContext(t)
+			ctx := servertest.Context(t)
 			dir := t.TempDir()
-			c := redisClient(t, rewritingRedis(ctx, t, servers.Options{Dir: dir}, huge, 10*time.Millisecond).Addr())
+			c := redisClient(t, rewritingRedis(ctx, t, process.Options{Dir: dir}, huge, 10*time.Millisecond).Addr())
 			if err := c.Set(ctx, "user", secret, 0).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +129,7 @@ func TestRedisJournalLosesWhatWasDeleted(t *testing.T) {
 // The process dies during a rewrite of a journal of some megabytes. After the restart every acknowledged write is
 // present exactly once.
 func TestRedisKeepsAcknowledgedWritesWhenItsProcessIsKilledInARewrite(t *testing.T) {
-	ctx := testContext(t)
+	ctx := servertest.Context(t)
 	dir := t.TempDir()
 	acknowledged := int64(0)
 	for round := range 5 {
@@ -183,10 +185,10 @@ func TestRedisKeepsAcknowledgedWritesWhenItsProcessIsKilledInARewrite(t *testing
 }
 
 func TestRedisGoesOnWhileItsJournalCannotBeRewritten(t *testing.T) {
-	ctx := testContext(t)
+	ctx := servertest.Context(t)
 	dir := t.TempDir()
 	lines := make(linesOf, 1000)
-	r := rewritingRedis(ctx, t, servers.Options{Dir: dir, Log: lines}, huge, 10*time.Millisecond)
+	r := rewritingRedis(ctx, t, process.Options{Dir: dir, Log: lines}, huge, 10*time.Millisecond)
 	c := redisClient(t, r.Addr())
 	obstacle := journalOf(dir) + ".new"
 	if err := os.MkdirAll(obstacle, 0o700); err != nil {
@@ -237,7 +239,7 @@ func BenchmarkRedisRewrite(b *testing.B) {
 	for _, keys := range []int{1_000, 10_000, 100_000} {
 		for name, every := range map[string]time.Duration{"idle": never, "rewriting": always} {
 			b.Run(fmt.Sprintf("keys=%d/%s", keys, name), func(b *testing.B) {
-				r, err := servers.StartRewritingRedis(b.Context(), servers.Options{Dir: b.TempDir()}, huge, every)
+				r, err := servers.StartRewritingRedis(b.Context(), process.Options{Dir: b.TempDir()}, huge, every)
 				if err != nil {
 					b.Fatal(err)
 				}

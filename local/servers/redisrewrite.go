@@ -18,7 +18,7 @@ const rewriteEvery = time.Minute
 // write. Until then, that file contains deleted contents. The embedded server does so by itself.
 func (r *Redis) Keep(ctx context.Context) error {
 	if r.appendOnly == "" {
-		return r.server.Keep(ctx)
+		return r.Server.Keep(ctx)
 	}
 	rewriting, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -26,7 +26,7 @@ func (r *Redis) Keep(ctx context.Context) error {
 		defer close(ended)
 		r.rewriteRegularly(rewriting, rewriteEvery)
 	}()
-	err := r.server.Keep(ctx)
+	err := r.Server.Keep(ctx)
 	stop()
 	<-ended
 	return err
@@ -48,7 +48,7 @@ func (r *Redis) rewriteRegularly(ctx context.Context, period time.Duration) {
 			err = sendRedis(ctx, r.Addr(), "BGREWRITEAOF", "+Background")
 		}
 		if err != nil && ctx.Err() == nil {
-			r.say("The append-only file of %s is not rewritten yet: %v.", r.name, err)
+			fmt.Fprintf(r.log, "The append-only file of %s is not rewritten yet: %v.\n", nameRedisServer, err)
 		}
 	}
 }

@@ -12,13 +12,15 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/local/process"
 )
 
 func TestARedisServersFileLosesWhatWasDeleted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	dir := t.TempDir()
-	r, err := StartRedisServer(ctx, Options{Dir: dir, Log: t.Output()})
+	r, err := StartRedisServer(ctx, process.Options{Dir: dir, Log: t.Output()})
 	if err != nil {
 		t.Fatal(err)
 	}

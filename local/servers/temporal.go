@@ -8,11 +8,12 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/mneme-memory/mneme/local/process"
 )
 
-// Temporal is a running Temporal server with the namespace "default". See the package comment for Stop, Kill, Restart,
-// Done and Err.
-type Temporal struct{ *server }
+// Temporal is a running Temporal server with the namespace "default".
+type Temporal struct{ *process.Server }
 
 // TemporalDeleteAfter is the value of MNEME_TEMPORAL_DELETE_AFTER for this server. Every second, the server records
 // the closed runs that it has processed.
@@ -21,28 +22,30 @@ const TemporalDeleteAfter = "2s"
 // frontendService is the name under which the frontend reports its health.
 const frontendService = "temporal.api.workflowservice.v1.WorkflowService"
 
-const roleFrontend = "frontend"
+// RoleFrontend names the port of the frontend.
+const RoleFrontend = "frontend"
 
 // StartTemporal starts Temporal on the directory (one SQLite file) and returns when its frontend is healthy, in 1-2
 // seconds. The very first call builds the server, which takes minutes.
-func StartTemporal(ctx context.Context, o Options) (*Temporal, error) {
-	o, err := o.prepare()
+func StartTemporal(ctx context.Context, o process.Options) (*Temporal, error) {
+	o, err := o.Prepare()
 	if err != nil {
 		return nil, err
 	}
-	binary, err := o.binary(ctx, NameTemporal)
+	binary, err := programOf(ctx, o, NameTemporal)
 	if err != nil {
 		return nil, err
 	}
-	s, err := startChild(ctx, NameTemporal, o, spec{
-		command: func(p ports) command {
-			return command{path: binary, dir: o.Dir, args: []string{
-				"--addr", p.addr(roleFrontend),
+	s, err := process.StartChild(ctx, NameTemporal, o, process.Spec{
+		Roles: []string{RoleFrontend},
+		Command: func(p process.Ports) process.Command {
+			return process.Command{Path: binary, Dir: o.Dir, Args: []string{
+				"--addr", p.Addr(RoleFrontend),
 				"--db", filepath.Join(o.Dir, NameTemporal, "temporal.db"),
 			}}
 		},
-		ready: func(ctx context.Context, p ports) error { return frontendHealthy(ctx, p.addr(roleFrontend)) },
-	}, roleFrontend)
+		Ready: func(ctx context.Context, p process.Ports) error { return TemporalHealthy(ctx, p.Addr(RoleFrontend)) },
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -50,10 +53,11 @@ func StartTemporal(ctx context.Context, o Options) (*Temporal, error) {
 }
 
 // Addr is the host:port of the frontend (gRPC), as client.Options.HostPort wants it.
-func (t *Temporal) Addr() string { return t.addr(roleFrontend) }
+func (t *Temporal) Addr() string { return t.AddrOf(RoleFrontend) }
 
-// frontendHealthy calls the standard gRPC health service.
-func frontendHealthy(ctx context.Context, addr string) error {
+// TemporalHealthy returns nil when the frontend at an address says that it serves. It calls the standard gRPC health
+// service.
+func TemporalHealthy(ctx context.Context, addr string) error {
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err

@@ -22,7 +22,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/test/servers/servertest"
 )
 
 const (
@@ -73,12 +75,12 @@ func signal(ctx context.Context, t *testing.T, c client.Client, word string) {
 }
 
 func TestTemporalContinuesWorkflowsOverKillAndStop(t *testing.T) {
-	ctx := testContext(t)
-	s, err := servers.StartTemporal(ctx, servers.Options{Dir: t.TempDir()})
+	ctx := servertest.Context(t)
+	s, err := servers.StartTemporal(ctx, process.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, s)
+	servertest.StopAtEnd(t, s)
 	addr := s.Addr()
 	c := dialTemporal(t, addr)
 	startWorker(t, c)
@@ -95,7 +97,7 @@ func TestTemporalContinuesWorkflowsOverKillAndStop(t *testing.T) {
 		if err := step.end(); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
-		mustEnd(ctx, t, s)
+		servertest.MustEnd(ctx, t, s)
 		if err := refused(addr); err != nil {
 			t.Errorf("after %s: %v", step.name, err)
 		}
@@ -118,12 +120,12 @@ func TestTemporalContinuesWorkflowsOverKillAndStop(t *testing.T) {
 }
 
 func TestTemporalHasItsNamespace(t *testing.T) {
-	ctx := testContext(t)
-	s, err := servers.StartTemporal(ctx, servers.Options{Dir: t.TempDir()})
+	ctx := servertest.Context(t)
+	s, err := servers.StartTemporal(ctx, process.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, s)
+	servertest.StopAtEnd(t, s)
 	c := dialTemporal(t, s.Addr())
 	answer, err := c.WorkflowService().DescribeNamespace(ctx,
 		&workflowservice.DescribeNamespaceRequest{Namespace: "default"})
@@ -137,18 +139,18 @@ func TestTemporalHasItsNamespace(t *testing.T) {
 }
 
 func TestTemporalDiesWithItsKilledParent(t *testing.T) {
-	ctx := testContext(t)
+	ctx := servertest.Context(t)
 	dir := t.TempDir()
 	p := startParent(t, servers.NameTemporal, dir)
 	child := childPid(t, dir, servers.NameTemporal)
 	p.kill()
 	eventually(ctx, t, "child of a killed parent", func() error { return gone(child) })
 
-	s, err := servers.StartTemporal(ctx, servers.Options{Dir: dir})
+	s, err := servers.StartTemporal(ctx, process.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, s)
+	servertest.StopAtEnd(t, s)
 	if s.Addr() != p.addr {
 		t.Errorf("address %s, before %s", s.Addr(), p.addr)
 	}
@@ -157,13 +159,13 @@ func TestTemporalDiesWithItsKilledParent(t *testing.T) {
 // Erasure depends on this behaviour. The server deletes a run at once if the run has been closed for
 // TemporalDeleteAfter. Other closed or deleted runs do not matter. The server's files keep no data of the run.
 func TestTemporalDeletesClosedRunsForGood(t *testing.T) {
-	ctx := testContext(t)
+	ctx := servertest.Context(t)
 	dir := t.TempDir()
-	s, err := servers.StartTemporal(ctx, servers.Options{Dir: dir})
+	s, err := servers.StartTemporal(ctx, process.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, s)
+	servertest.StopAtEnd(t, s)
 	c := dialTemporal(t, s.Addr())
 	startWorker(t, c)
 	after, err := time.ParseDuration(servers.TemporalDeleteAfter)

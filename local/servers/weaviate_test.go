@@ -11,7 +11,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/test/servers/servertest"
 )
 
 // rest calls Weaviate and returns the body of an answer with status 200.
@@ -64,12 +66,12 @@ func readThing(ctx context.Context, addr string) error {
 }
 
 func TestWeaviateKeepsDataAndPortsOverKillAndStop(t *testing.T) {
-	ctx := testContext(t)
-	w, err := servers.StartWeaviate(ctx, servers.Options{Dir: t.TempDir()})
+	ctx := servertest.Context(t)
+	w, err := servers.StartWeaviate(ctx, process.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, w)
+	servertest.StopAtEnd(t, w)
 	addr, grpcAddr := w.HTTP(), w.GRPC()
 	writeThing(ctx, t, addr)
 
@@ -78,7 +80,7 @@ func TestWeaviateKeepsDataAndPortsOverKillAndStop(t *testing.T) {
 		if err := end(); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		mustEnd(ctx, t, w)
+		servertest.MustEnd(ctx, t, w)
 		if err := refused(addr); err != nil {
 			t.Errorf("after %s: %v", name, err)
 		}
@@ -95,14 +97,14 @@ func TestWeaviateKeepsDataAndPortsOverKillAndStop(t *testing.T) {
 }
 
 func TestWeaviateDirectoryHasOneOwner(t *testing.T) {
-	ctx := testContext(t)
+	ctx := servertest.Context(t)
 	dir := t.TempDir()
-	first, err := servers.StartWeaviate(ctx, servers.Options{Dir: dir})
+	first, err := servers.StartWeaviate(ctx, process.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, first)
-	if _, err := servers.StartWeaviate(ctx, servers.Options{Dir: dir}); !errors.Is(err, servers.ErrInUse) {
+	servertest.StopAtEnd(t, first)
+	if _, err := servers.StartWeaviate(ctx, process.Options{Dir: dir}); !errors.Is(err, process.ErrInUse) {
 		t.Errorf("a second server on the directory: got %v, want ErrInUse", err)
 	}
 	if err := first.Err(); err != nil {
@@ -111,13 +113,13 @@ func TestWeaviateDirectoryHasOneOwner(t *testing.T) {
 }
 
 func TestWeaviateUnexpectedEndIsReported(t *testing.T) {
-	ctx := testContext(t)
+	ctx := servertest.Context(t)
 	dir := t.TempDir()
-	w, err := servers.StartWeaviate(ctx, servers.Options{Dir: dir})
+	w, err := servers.StartWeaviate(ctx, process.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, w)
+	servertest.StopAtEnd(t, w)
 	if err := syscall.Kill(childPid(t, dir, servers.NameWeaviate), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -126,13 +128,13 @@ func TestWeaviateUnexpectedEndIsReported(t *testing.T) {
 	case <-ctx.Done():
 		t.Fatal("nobody noticed")
 	}
-	if err := w.Err(); !errors.Is(err, servers.ErrExited) || !strings.Contains(err.Error(), "killed") {
+	if err := w.Err(); !errors.Is(err, process.ErrExited) || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("got %v, want ErrExited with the reason", err)
 	}
 }
 
 func TestWeaviateDiesWithItsKilledParentAndDataSurvive(t *testing.T) {
-	ctx := testContext(t)
+	ctx := servertest.Context(t)
 	dir := t.TempDir()
 	p := startParent(t, servers.NameWeaviate, dir)
 	writeThing(ctx, t, p.addr)
@@ -140,11 +142,11 @@ func TestWeaviateDiesWithItsKilledParentAndDataSurvive(t *testing.T) {
 	p.kill()
 	eventually(ctx, t, "child of a killed parent", func() error { return gone(child) })
 
-	w, err := servers.StartWeaviate(ctx, servers.Options{Dir: dir})
+	w, err := servers.StartWeaviate(ctx, process.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, w)
+	servertest.StopAtEnd(t, w)
 	if w.HTTP() != p.addr {
 		t.Errorf("address %s, before %s", w.HTTP(), p.addr)
 	}

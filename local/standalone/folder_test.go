@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/tenant"
@@ -327,7 +327,7 @@ func TestAStartSaysThatTheGatewaysPortIsTaken(t *testing.T) {
 }
 
 func TestTheErrorOfAServerThatDoesNotStayUpSaysHowToGoOn(t *testing.T) {
-	down := &servers.GaveUpError{Server: "weaviate", Cause: "signal: killed", Log: "data/weaviate/weaviate.log"}
+	down := &process.GaveUpError{Server: "weaviate", Cause: "signal: killed", Log: "data/weaviate/weaviate.log"}
 	want := "weaviate is down again after 5 restarts in 10 minutes (signal: killed); its log is " +
 		"data/weaviate/weaviate.log. No acknowledged data is lost: fix the cause, then run `mneme up` again"
 	if got := howToGoOn(down); got.Error() != want {

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/local/traceview"
 	"github.com/mneme-memory/mneme/services/gateway"
@@ -119,7 +120,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if err := checkTenants(o); err != nil {
 		return nil, err
 	}
-	s.gateway, err = servers.ClaimPort(filepath.Join(o.Dir, gatewayPorts), gateway.Service.Name(), o.GatewayPort)
+	s.gateway, err = process.ClaimPort(filepath.Join(o.Dir, gatewayPorts), gateway.Service.Name(), o.GatewayPort)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +144,8 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 // startServers starts the servers behind the services in parallel.
 func (s *Stack) startServers(ctx context.Context) error {
 	began := time.Now()
-	at := func(name string) servers.Options {
-		return servers.Options{Dir: filepath.Join(s.opts.Dir, name), Log: s.opts.Progress}
+	at := func(name string) process.Options {
+		return process.Options{Dir: filepath.Join(s.opts.Dir, name), Log: s.opts.Progress}
 	}
 	var g errgroup.Group
 	g.Go(func() (err error) {
@@ -317,7 +318,7 @@ func (s *Stack) Wait(ctx context.Context) error {
 
 // howToGoOn adds advice for the user to the error of a server that does not stay up.
 func howToGoOn(err error) error {
-	if down := new(servers.GaveUpError); errors.As(err, &down) {
+	if down := new(process.GaveUpError); errors.As(err, &down) {
 		return fmt.Errorf("%w. No acknowledged data is lost: fix the cause, then run `mneme up` again", err)
 	}
 	return err

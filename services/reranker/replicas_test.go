@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/services/reranker"
 	"github.com/mneme-memory/mneme/shared/fault"
@@ -23,7 +24,7 @@ import (
 // startRedis runs the embedded Redis in a folder of the test.
 func startRedis(t *testing.T) *servers.Redis {
 	t.Helper()
-	server, err := servers.StartRedis(t.Context(), servers.Options{Dir: t.TempDir()})
+	server, err := servers.StartRedis(t.Context(), process.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

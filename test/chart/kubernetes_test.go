@@ -17,8 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/test/harness"
+	testservers "github.com/mneme-memory/mneme/test/servers"
 )
 
 // nodes are three nodes in three zones, with the labels that ci/everything requires. The text also holds the other
@@ -73,7 +75,7 @@ type cluster struct{ binary, config, home string }
 func startCluster(t *testing.T) cluster {
 	t.Helper()
 	folder := t.TempDir()
-	k, err := servers.StartKubernetes(t.Context(), servers.Options{Dir: folder + "/kubernetes", Log: os.Stderr})
+	k, err := testservers.StartKubernetes(t.Context(), process.Options{Dir: folder + "/kubernetes", Log: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
 	}

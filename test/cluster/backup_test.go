@@ -21,6 +21,7 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/wiring"
@@ -29,6 +30,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/directory"
 	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/test/harness"
+	testservers "github.com/mneme-memory/mneme/test/servers"
 )
 
 const (
@@ -43,7 +45,7 @@ const (
 func TestEveryStoreIsRestoredFromItsBackup(t *testing.T) {
 	began := time.Now()
 	broker, err := servers.StartBroker(t.Context(),
-		servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir()}, Partitions: 4})
+		servers.BrokerOptions{Options: process.Options{Dir: t.TempDir()}, Partitions: 4})
 	must(t, err)
 	t.Cleanup(func() { must(t, broker.Stop(context.WithoutCancel(t.Context()))) })
 	saved := t.TempDir()
@@ -91,7 +93,7 @@ func TestEveryStoreIsRestoredFromItsBackup(t *testing.T) {
 // stores are the lost servers, with the services in front of them.
 type stores struct {
 	dir      string
-	temporal *servers.TemporalCluster
+	temporal *testservers.TemporalCluster
 	redis    *servers.Redis
 	weaviate *servers.Weaviate
 	broker   *servers.Broker
@@ -102,11 +104,11 @@ func startStores(t *testing.T, dir string, broker *servers.Broker) *stores {
 	t.Helper()
 	must(t, os.Chmod(filepath.Dir(dir), 0o711))
 	s := &stores{dir: dir, broker: broker}
-	at := func(name string) servers.Options {
-		return servers.Options{Dir: filepath.Join(dir, name), Log: t.Output()}
+	at := func(name string) process.Options {
+		return process.Options{Dir: filepath.Join(dir, name), Log: t.Output()}
 	}
 	var err error
-	s.temporal, err = servers.StartTemporalCluster(t.Context(), at("temporal"))
+	s.temporal, err = testservers.StartTemporalCluster(t.Context(), at("temporal"))
 	must(t, err)
 	s.redis, err = servers.StartRedisServer(t.Context(), at("redis"))
 	must(t, err)
@@ -228,7 +230,7 @@ func restoreFolders(t *testing.T, from, to string) {
 	must(t, err)
 	sql := filepath.Join(from, "without-own-role.sql")
 	must(t, os.WriteFile(sql, ownRole.ReplaceAll(dump, nil), 0o644))
-	p, err := servers.StartPostgres(t.Context(), servers.Options{Dir: filepath.Join(to, "temporal")})
+	p, err := testservers.StartPostgres(t.Context(), process.Options{Dir: filepath.Join(to, "temporal")})
 	must(t, err)
 	_, err = p.Run(t.Context(), "psql", "-q", "-v", "ON_ERROR_STOP=1", "-f", sql, "postgres")
 	must(t, errors.Join(err, p.Stop(t.Context())))

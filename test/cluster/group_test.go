@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/test/harness"
+	"github.com/mneme-memory/mneme/test/servers"
 )
 
 // TestAllReadersOfAGroupDie kills all replicas of the filter. First it kills them at the same time, then each during
@@ -21,7 +22,7 @@ import (
 func TestAllReadersOfAGroupDie(t *testing.T) {
 	const tenant, replicas = "read", 2
 	broker, err := servers.StartJavaKafka(t.Context(),
-		servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir(), Log: t.Output()}})
+		servers.KafkaOptions{Options: process.Options{Dir: t.TempDir(), Log: t.Output()}})
 	must(t, err)
 	t.Cleanup(func() { stopAll(t, broker) })
 	tenants := &harness.System{Servers: &harness.Servers{Dir: t.TempDir()}}

@@ -15,12 +15,13 @@ import (
 
 	kafkago "github.com/segmentio/kafka-go"
 
-	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/test/harness"
+	"github.com/mneme-memory/mneme/test/servers"
 )
 
 const (
@@ -34,7 +35,7 @@ const (
 // kills the coordinator of the readers' group.
 func TestABrokerOfKafkaDies(t *testing.T) {
 	began := time.Now()
-	o := servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir(), Log: t.Output()}}
+	o := servers.KafkaOptions{Options: process.Options{Dir: t.TempDir(), Log: t.Output()}}
 	nodes, err := servers.StartKafkaCluster(t.Context(), o, brokers)
 	must(t, err)
 	t.Cleanup(func() { stopAll(t, nodes...) })

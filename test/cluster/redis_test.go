@@ -13,7 +13,7 @@ import (
 	"connectrpc.com/connect"
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/local/process"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/access"
@@ -22,6 +22,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/directory"
 	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/test/harness"
+	"github.com/mneme-memory/mneme/test/servers"
 )
 
 // settledFor is the age of an acknowledged write at the master's death from which the write may not be lost.
@@ -37,7 +38,7 @@ type redisSettings struct {
 // adapters, and services that know only the Sentinels.
 func TestTheMasterOfRedisDies(t *testing.T) {
 	began := time.Now()
-	redis, err := servers.StartRedisSentinels(t.Context(), servers.Options{Dir: t.TempDir()})
+	redis, err := servers.StartRedisSentinels(t.Context(), process.Options{Dir: t.TempDir()})
 	must(t, err)
 	t.Cleanup(func() { must(t, redis.Stop(context.WithoutCancel(t.Context()))) })
 	settings := map[string]string{
@@ -207,14 +208,14 @@ func awaitReplicas(t *testing.T, redis *servers.RedisSentinels, count int) {
 }
 
 // awaitRole waits until a server has a role and receives its master's writes.
-func awaitRole(t *testing.T, server *servers.Redis, role string) {
+func awaitRole(t *testing.T, server *servers.RedisNode, role string) {
 	t.Helper()
 	awaitInfo(t, server, func(info string) bool {
 		return strings.Contains(info, "role:"+role) && strings.Contains(info, "master_link_status:up")
 	})
 }
 
-func awaitInfo(t *testing.T, server *servers.Redis, is func(info string) bool) {
+func awaitInfo(t *testing.T, server *servers.RedisNode, is func(info string) bool) {
 	t.Helper()
 	c := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
 	defer c.Close()

@@ -7,16 +7,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/store/bank/weaviate"
+	testservers "github.com/mneme-memory/mneme/test/servers"
 )
 
 // TestANodeThatWasAwayDecidesNothing writes through a node that has just come back without the latest writes. A
 // writer must read the acknowledged data through this node. Otherwise it would count, form or close again.
 func TestANodeThatWasAwayDecidesNothing(t *testing.T) {
-	nodes, err := servers.StartWeaviateCluster(t.Context(), servers.Options{Dir: t.TempDir(), Log: t.Output()}, 3)
+	nodes, err := testservers.StartWeaviateCluster(t.Context(), process.Options{Dir: t.TempDir(), Log: t.Output()}, 3)
 	must(t, err)
 	t.Cleanup(func() { stopAll(t, nodes...) })
 	at := func(n *servers.Weaviate) *weaviate.Bank {

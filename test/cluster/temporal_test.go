@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/test/harness"
+	testservers "github.com/mneme-memory/mneme/test/servers"
 )
 
 // TestNodesOfTemporalDie kills a frontend and then a history node while sessions are formed. The result must equal
@@ -47,11 +49,11 @@ func TestNodesOfTemporalDie(t *testing.T) {
 	t.Logf("the whole took %s", time.Since(began).Round(time.Second))
 }
 
-func startTemporal(t *testing.T) *servers.TemporalCluster {
+func startTemporal(t *testing.T) *testservers.TemporalCluster {
 	t.Helper()
 	dir := t.TempDir()
 	must(t, os.Chmod(filepath.Dir(dir), 0o711)) // PostgreSQL may run as another user
-	temporal, err := servers.StartTemporalCluster(t.Context(), servers.Options{Dir: dir, Log: t.Output()})
+	temporal, err := testservers.StartTemporalCluster(t.Context(), process.Options{Dir: dir, Log: t.Output()})
 	must(t, err)
 	t.Cleanup(func() { must(t, temporal.Stop(context.WithoutCancel(t.Context()))) })
 	return temporal

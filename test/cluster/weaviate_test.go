@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -21,6 +22,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/shared/store/bank/weaviate"
 	"github.com/mneme-memory/mneme/test/harness"
+	testservers "github.com/mneme-memory/mneme/test/servers"
 )
 
 // bankSettings are the settings of the services that store memories.
@@ -34,7 +36,7 @@ type bankSettings struct {
 // must get the missed writes. Data that was erased meanwhile must not return with it.
 func TestANodeOfWeaviateDies(t *testing.T) {
 	began := time.Now()
-	nodes, err := servers.StartWeaviateCluster(t.Context(), servers.Options{Dir: t.TempDir(), Log: t.Output()}, 3)
+	nodes, err := testservers.StartWeaviateCluster(t.Context(), process.Options{Dir: t.TempDir(), Log: t.Output()}, 3)
 	must(t, err)
 	t.Cleanup(func() { stopAll(t, nodes...) })
 	t.Logf("three nodes are ready after %s", time.Since(began).Round(time.Second))

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 )
 
@@ -60,7 +61,7 @@ func OpenServers(ctx context.Context, dir string) (*Servers, error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	s := &Servers{Dir: dir}
-	at := func(name string) servers.Options { return servers.Options{Dir: filepath.Join(dir, name)} }
+	at := func(name string) process.Options { return process.Options{Dir: filepath.Join(dir, name)} }
 	var g errgroup.Group
 	g.Go(func() (err error) { s.Weaviate, err = servers.StartWeaviate(ctx, at("weaviate")); return err })
 	g.Go(func() (err error) { s.Temporal, err = servers.StartTemporal(ctx, at("temporal")); return err })

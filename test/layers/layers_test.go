@@ -79,7 +79,7 @@ var order = []string{
 	"services/gateway",
 	"evaluation/dataset", "evaluation/score", "evaluation/formation", "evaluation/baseline", "evaluation/recall",
 	"evaluation/modelcheck",
-	"local/servers", "local/traceview", "local/standalone", "local/kustomize", "local/command",
+	"local/process", "local/servers", "local/traceview", "local/standalone", "local/kustomize", "local/command",
 	"local/cli/sample", "local/cli/console", "local/cli/conversations", "local/cli/memories", "local/cli/recall",
 	"local/cli/erasure",
 	"local/cli/laptop", "local/cli/tenants", "local/cli/operations", "local/cli/evaluate", "local/cli/mcp", "local/cli",

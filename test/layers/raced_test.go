@@ -24,6 +24,7 @@ var unraced = map[string]string{
 	"lab/trainer":             "its locks guard whole episodes, and the detector makes them 5 to 13 times slower",
 	"shared/formation":        "its locks guard models that are loaded once; test/e2e runs formation with the detector",
 	"local/servers":           "its goroutines wait for child processes; test/e2e runs it with the detector",
+	"test/servers":            "its goroutines wait for child processes, as those of local/servers",
 	"deploy/embedded":         "it is linked into servers of others, which are built without the detector",
 	"test/bench":              "it measures",
 	"shared/model/wordvector": "its lock guards a model that is loaded once",

@@ -6,10 +6,11 @@ import (
 	"context"
 	"testing"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 )
 
-type start func(context.Context, servers.Options) (*servers.Redis, error)
+type start func(context.Context, process.Options) (*servers.Redis, error)
 
 // kinds are the servers by name.
 var kinds = map[string]start{"embedded": servers.StartEmbeddedRedis}
@@ -30,7 +31,7 @@ func Embedded(t testing.TB) *servers.Redis {
 
 func started(t testing.TB, start start) *servers.Redis {
 	t.Helper()
-	server, err := start(t.Context(), servers.Options{Dir: t.TempDir()})
+	server, err := start(t.Context(), process.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,17 +7,18 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/services/gateway/quota"
 )
 
 // BenchmarkRequest measures the cost of the limits per request, with a Redis on a laptop.
 func BenchmarkRequest(b *testing.B) {
-	for name, start := range map[string]func(context.Context, servers.Options) (*servers.Redis, error){
+	for name, start := range map[string]func(context.Context, process.Options) (*servers.Redis, error){
 		"embedded": servers.StartEmbeddedRedis, "installed": servers.StartRedis,
 	} {
 		b.Run(name, func(b *testing.B) {
-			server, err := start(b.Context(), servers.Options{Dir: b.TempDir()})
+			server, err := start(b.Context(), process.Options{Dir: b.TempDir()})
 			if err != nil {
 				b.Fatal(err)
 			}

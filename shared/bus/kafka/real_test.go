@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/shared/bus/bustest"
+	"github.com/mneme-memory/mneme/test/servers"
 )
 
 // TestConformanceOnApacheKafka runs the suite on Apache Kafka. Its smallest session timeout is six seconds, so
@@ -16,8 +17,8 @@ import (
 func TestConformanceOnApacheKafka(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
-	server, err := servers.StartJavaKafka(ctx, servers.BrokerOptions{
-		Options: servers.Options{Dir: t.TempDir(), Log: t.Output()},
+	server, err := servers.StartJavaKafka(ctx, servers.KafkaOptions{
+		Options: process.Options{Dir: t.TempDir(), Log: t.Output()},
 	})
 	if err != nil {
 		t.Fatal(err)

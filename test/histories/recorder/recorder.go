@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
@@ -39,7 +40,7 @@ func Record(ctx context.Context, out string, lives []Life) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	server, err := servers.StartTemporal(ctx, servers.Options{Dir: dir, Log: os.Stderr})
+	server, err := servers.StartTemporal(ctx, process.Options{Dir: dir, Log: os.Stderr})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/window"
@@ -16,7 +17,7 @@ import (
 // startServer runs a redis-server for one test and returns its address.
 func startServer(t testing.TB) string {
 	t.Helper()
-	server, err := servers.StartRedisServer(t.Context(), servers.Options{Dir: t.TempDir()})
+	server, err := servers.StartRedisServer(t.Context(), process.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,33 +2,36 @@ package servers
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/mneme-memory/mneme/local/process"
 )
 
 // node is one server of a cluster.
 type node struct {
-	Options
-	ports ports
+	process.Options
+	ports process.Ports
 }
 
 // placeNodes creates the nodes' folders, node1 and so on. It chooses all ports before the first start, because each
 // node's settings name the others. The ports of a node are consecutive, in the order of the roles.
-func placeNodes(o Options, name string, count int, roles ...string) ([]node, error) {
-	o, err := o.prepare()
+func placeNodes(o process.Options, name string, count int, roles ...string) ([]node, error) {
+	o, err := o.Prepare()
 	if err != nil {
 		return nil, err
 	}
-	nodes, taken := make([]node, count), ports{}
+	nodes, taken := make([]node, count), process.Ports{}
 	for i := range nodes {
 		n := node{Options: o}
 		n.Dir = filepath.Join(o.Dir, fmt.Sprintf("node%d", i+1))
-		if n.Options, err = n.prepare(); err != nil {
+		if n.Options, err = n.Prepare(); err != nil {
 			return nil, err
 		}
-		file := n.file(name, ".ports.json")
-		if n.ports, err = readPorts(file); err != nil {
+		file := n.PortsFile(name)
+		if n.ports, err = process.ReadPorts(file); err != nil {
 			return nil, err
 		}
 		if len(n.ports) == 0 {
@@ -39,7 +42,7 @@ func placeNodes(o Options, name string, count int, roles ...string) ([]node, err
 		for role, port := range n.ports {
 			taken[fmt.Sprint(role, i)] = port
 		}
-		if err := writePorts(file, n.ports); err != nil {
+		if err := process.WritePorts(file, n.ports); err != nil {
 			return nil, err
 		}
 		nodes[i] = n
@@ -48,23 +51,16 @@ func placeNodes(o Options, name string, count int, roles ...string) ([]node, err
 }
 
 // adjoining finds consecutive free ports.
-func adjoining(taken ports, roles []string) (ports, error) {
-	for range portTries {
-		first, err := choosePort(taken)
-		if err != nil {
-			return nil, err
-		}
-		found := ports{}
-		for i, role := range roles {
-			if port := first + i; free(port) && !holds(taken, port) {
-				found[role] = port
-			}
-		}
-		if len(found) == len(roles) {
-			return found, nil
-		}
+func adjoining(taken process.Ports, roles []string) (process.Ports, error) {
+	first, err := process.FreePorts(taken, len(roles))
+	if err != nil {
+		return nil, fmt.Errorf("no %d adjacent free ports: %w", len(roles), err)
 	}
-	return nil, fmt.Errorf("no %d adjacent free ports", len(roles))
+	found := process.Ports{}
+	for i, role := range roles {
+		found[role] = first + i
+	}
+	return found, nil
 }
 
 // each calls a function for all values at the same time.
@@ -94,4 +90,9 @@ func startNodes[T interface{ Kill() error }](nodes []node, start func(int, node)
 		}
 	}
 	return nil, err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

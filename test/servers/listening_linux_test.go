@@ -1,7 +1,6 @@
 package servers_test
 
 import (
-	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -12,44 +11,43 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mneme-memory/mneme/local/process"
 	"github.com/mneme-memory/mneme/local/servers"
+	testservers "github.com/mneme-memory/mneme/test/servers"
+	"github.com/mneme-memory/mneme/test/servers/servertest"
 )
 
 func TestServersListenOnLoopbackAlone(t *testing.T) {
-	ctx, dir := testContext(t), t.TempDir()
-	o := servers.Options{Dir: dir, Log: t.Output()}
-	nodes, err := servers.StartWeaviateCluster(ctx, o, 2) // they gossip over UDP, too
+	ctx, dir := servertest.Context(t), t.TempDir()
+	o := process.Options{Dir: dir, Log: t.Output()}
+	nodes, err := testservers.StartWeaviateCluster(ctx, o, 2) // they gossip over UDP, too
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range nodes {
-		stopAtEnd(t, w)
+		servertest.StopAtEnd(t, w)
 	}
 	temporal, err := servers.StartTemporal(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, temporal)
+	servertest.StopAtEnd(t, temporal)
 	broker, err := servers.StartBroker(ctx, servers.BrokerOptions{Options: o})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, broker)
+	servertest.StopAtEnd(t, broker)
 	r, err := servers.StartRedis(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, r)
+	servertest.StopAtEnd(t, r)
 	least := 3 // two of Weaviate, and Temporal
-	sentinels, err := servers.StartRedisSentinels(ctx, o)
+	sentinels, err := testservers.StartRedisSentinels(ctx, o)
 	if err == nil {
-		t.Cleanup(func() {
-			if err := sentinels.Stop(context.Background()); err != nil {
-				t.Error(err)
-			}
-		})
+		servertest.StopAtEnd(t, sentinels)
 		least += len(sentinels.Servers) + len(sentinels.Sentinels)
-	} else if !errors.Is(err, servers.ErrMissingTool) {
+	} else if !errors.Is(err, process.ErrMissingTool) {
 		t.Fatal(err)
 	}
 

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/mneme-memory/mneme/local/process"
+	"github.com/mneme-memory/mneme/local/servers"
 )
 
 // Programs of a control plane; their files in the directory have the same names.
@@ -18,6 +21,7 @@ const (
 )
 
 const (
+	roleHTTP = "http"
 	rolePeer = "peer"
 	// roleMaster is the group of users with all rights.
 	roleMaster = "system:masters"
@@ -26,7 +30,7 @@ const (
 // Kubernetes is a control plane with simulated nodes, which report pods as running. API server, controllers and
 // scheduler are real, with certificates and RBAC. It cannot be restarted.
 type Kubernetes struct {
-	parts  []*server
+	parts  []*process.Server
 	config string
 }
 
@@ -53,11 +57,11 @@ func (k *Kubernetes) Err() error {
 
 // StartKubernetes starts a control plane on a new directory and returns when all parts answer. There are no nodes
 // yet; callers create objects of kind Node. The very first call builds the control plane, which takes many minutes.
-func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) {
-	if o, err = o.prepare(); err != nil {
+func StartKubernetes(ctx context.Context, o process.Options) (_ *Kubernetes, err error) {
+	if o, err = o.Prepare(); err != nil {
 		return nil, err
 	}
-	binary, err := o.binary(ctx, NameControlPlane)
+	binary, err := servers.Binary(ctx, o.Log, servers.NameControlPlane)
 	if err != nil {
 		return nil, err
 	}
@@ -71,15 +75,16 @@ func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) 
 			err = errors.Join(err, k.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	start := func(name, health string, args func(ports) []string, roles ...string) error {
-		part, err := startChild(ctx, name, o, spec{
-			command: func(p ports) command {
-				return command{path: binary, args: append([]string{name}, args(p)...), dir: o.Dir}
+	start := func(name, health string, args func(process.Ports) []string, roles ...string) error {
+		part, err := process.StartChild(ctx, name, o, process.Spec{
+			Roles: roles,
+			Command: func(p process.Ports) process.Command {
+				return process.Command{Path: binary, Args: append([]string{name}, args(p)...), Dir: o.Dir}
 			},
-			ready: func(ctx context.Context, p ports) error {
-				return getOK(ctx, fmt.Sprintf(health, p.addr(roleHTTP)), keys.trust)
+			Ready: func(ctx context.Context, p process.Ports) error {
+				return process.GetOK(ctx, fmt.Sprintf(health, p.Addr(roleHTTP)), keys.trust)
 			},
-		}, roles...)
+		})
 		if err == nil {
 			k.parts = append(k.parts, part)
 		}
@@ -89,18 +94,17 @@ func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) 
 	if err := os.Mkdir(data, 0o700); err != nil {
 		return nil, fmt.Errorf("a control plane needs a new directory: %w", err)
 	}
-	if err := start(nameEtcd, "https://%s/health", func(p ports) []string {
+	if err := start(nameEtcd, "https://%s/health", func(p process.Ports) []string {
 		return keys.etcd(p, data)
 	}, roleHTTP, rolePeer); err != nil {
 		return nil, err
 	}
-	serving := []string{"--bind-address=" + loopback, "--tls-cert-file", keys.cert, "--tls-private-key-file", keys.key}
-	if err := start(nameAPIServer, "https://%s/readyz", func(p ports) []string {
-		return append(keys.apiServer(p, k.parts[0].addr(roleHTTP)), serving...)
+	if err := start(nameAPIServer, "https://%s/readyz", func(p process.Ports) []string {
+		return append(keys.apiServer(p, k.parts[0].AddrOf(roleHTTP)), keys.serving()...)
 	}, roleHTTP); err != nil {
 		return nil, err
 	}
-	api := "https://" + k.parts[1].addr(roleHTTP)
+	api := "https://" + k.parts[1].AddrOf(roleHTTP)
 	if k.config, err = keys.kubeconfig(api, "admin", roleMaster); err != nil {
 		return nil, err
 	}
@@ -115,11 +119,11 @@ func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) 
 		if err != nil {
 			return nil, err
 		}
-		if err := start(name, "https://%s/healthz", func(p ports) []string {
+		if err := start(name, "https://%s/healthz", func(p process.Ports) []string {
 			return append(append([]string{
-				"--secure-port", p.text(roleHTTP), "--leader-elect=false",
+				"--secure-port", p.Text(roleHTTP), "--leader-elect=false",
 				"--kubeconfig", config, "--authentication-kubeconfig", config, "--authorization-kubeconfig", config,
-			}, more...), serving...)
+			}, more...), keys.serving()...)
 		}, roleHTTP); err != nil {
 			return nil, err
 		}
@@ -128,27 +132,32 @@ func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) 
 	if err != nil {
 		return nil, err
 	}
-	return k, start(nameKwok, "http://%s/healthz", func(p ports) []string {
-		flags := []string{"--manage-all-nodes", "--node-lease-duration-seconds=40", "--server-address", p.addr(roleHTTP)}
+	return k, start(nameKwok, "http://%s/healthz", func(p process.Ports) []string {
+		flags := []string{"--manage-all-nodes", "--node-lease-duration-seconds=40", "--server-address", p.Addr(roleHTTP)}
 		return append(flags, "--kubeconfig", config)
 	}, roleHTTP)
 }
 
 // etcd returns etcd's arguments.
-func (a *authority) etcd(p ports, data string) []string {
-	peer := "http://" + p.addr(rolePeer)
+func (a *authority) etcd(p process.Ports, data string) []string {
+	peer := "http://" + p.Addr(rolePeer)
 	return []string{
 		"--data-dir", data, "--unsafe-no-fsync", "--log-level=warn",
-		"--listen-client-urls=https://" + p.addr(roleHTTP), "--advertise-client-urls=https://" + p.addr(roleHTTP),
+		"--listen-client-urls=https://" + p.Addr(roleHTTP), "--advertise-client-urls=https://" + p.Addr(roleHTTP),
 		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer,
 		"--client-cert-auth", "--trusted-ca-file", a.ca, "--cert-file", a.cert, "--key-file", a.key,
 	}
 }
 
+// serving returns the arguments with which the parts of Kubernetes serve on loopback.
+func (a *authority) serving() []string {
+	return []string{"--bind-address=" + process.Loopback, "--tls-cert-file", a.cert, "--tls-private-key-file", a.key}
+}
+
 // apiServer returns the API server's arguments, without the serving arguments that all parts share.
-func (a *authority) apiServer(p ports, etcd string) []string {
+func (a *authority) apiServer(p process.Ports, etcd string) []string {
 	return []string{
-		"--secure-port", p.text(roleHTTP), "--advertise-address=" + loopback, "--endpoint-reconciler-type=none",
+		"--secure-port", p.Text(roleHTTP), "--advertise-address=" + process.Loopback, "--endpoint-reconciler-type=none",
 		"--etcd-servers=https://" + etcd,
 		"--etcd-cafile", a.ca, "--etcd-certfile", a.cert, "--etcd-keyfile", a.key,
 		"--client-ca-file", a.ca, "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.0.0/16",

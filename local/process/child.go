@@ -1,4 +1,4 @@
-package servers
+package process
 
 import (
 	"context"
@@ -22,19 +22,28 @@ const (
 	probeLimit = 2 * time.Second
 )
 
-// command is a program with its arguments and environment.
-type command struct {
-	path string
-	args []string
-	env  []string // added to the inherited environment of every child
-	dir  string
+// Command is a program with its arguments and environment.
+type Command struct {
+	// Path is the file of the program.
+	Path string
+	// Args are the arguments, without the name of the program.
+	Args []string
+	// Env adds variables to [Environ].
+	Env []string
+	// Dir is the working directory.
+	Dir string
 }
 
-// spec describes a server that runs as a child process.
-type spec struct {
-	command func(ports) command                      // the command for these ports
-	ready   func(ctx context.Context, p ports) error // nil once the server answers
-	prepare func(ctx context.Context, p ports) error // before each start; may be nil
+// Spec describes a server that runs as a child process.
+type Spec struct {
+	// Roles name the ports of the server.
+	Roles []string
+	// Prepare runs before each start; it may be nil.
+	Prepare func(ctx context.Context, p Ports) error
+	// Command returns the command for the ports.
+	Command func(p Ports) Command
+	// Ready returns nil when the server answers.
+	Ready func(ctx context.Context, p Ports) error
 }
 
 // child is one execution of a server as a child process.
@@ -72,30 +81,31 @@ func (c *child) withLog(err error) error {
 	return &ChildError{Err: err, Log: c.logFile, tail: tailOf(c.logFile, c.began)}
 }
 
-// startChild starts a server as a child process and waits until it answers.
-func startChild(ctx context.Context, name string, o Options, s spec, roles ...string) (*server, error) {
-	return startServer(ctx, name, o, func(ctx context.Context, p ports, failed func(error)) (execution, error) {
+// StartChild starts a server as a child process and waits until it answers. It can return the errors of [Start]. If the
+// process ends or does not answer in time, the error is a [*ChildError].
+func StartChild(ctx context.Context, name string, o Options, s Spec) (*Server, error) {
+	return Start(ctx, name, o, func(ctx context.Context, p Ports, failed func(error)) (Execution, error) {
 		c := &child{pidFile: o.file(name, ".pid"), logFile: o.file(name, ".log"), gone: make(chan struct{})}
-		if s.prepare != nil {
-			if err := s.prepare(ctx, p); err != nil {
+		if s.Prepare != nil {
+			if err := s.Prepare(ctx, p); err != nil {
 				return nil, err
 			}
 		}
-		err := c.fork(s.command(p), failed)
+		err := c.fork(s.Command(p), failed)
 		if err == nil {
-			err = c.awaitReady(ctx, func(ctx context.Context) error { return s.ready(ctx, p) })
+			err = c.awaitReady(ctx, func(ctx context.Context) error { return s.Ready(ctx, p) })
 		}
 		if err != nil {
-			_ = c.kill()
+			_ = c.Kill()
 			return nil, err
 		}
 		return c, nil
-	}, roles...)
+	}, s.Roles...)
 }
 
 // fork starts the child and a goroutine that waits for its end. The goroutine keeps its thread. The kernel kills the
 // child when the thread that forked it ends, not only when the process ends.
-func (c *child) fork(what command, failed func(error)) error {
+func (c *child) fork(what Command, failed func(error)) error {
 	log, err := os.OpenFile(c.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		close(c.gone)
@@ -106,9 +116,9 @@ func (c *child) fork(what command, failed func(error)) error {
 		close(c.gone)
 		return fmt.Errorf("open log: %w", err)
 	}
-	c.cmd = exec.Command(what.path, what.args...)
-	c.cmd.Env = append(inheritedEnv(), what.env...)
-	c.cmd.Dir = what.dir
+	c.cmd = exec.Command(what.Path, what.Args...)
+	c.cmd.Env = append(Environ(), what.Env...)
+	c.cmd.Dir = what.Dir
 	c.cmd.Stdout, c.cmd.Stderr = log, log
 	c.cmd.SysProcAttr = childAttributes()
 	started := make(chan error)
@@ -159,8 +169,8 @@ func (c *child) awaitReady(ctx context.Context, ready func(context.Context) erro
 	}
 }
 
-// stop sends the child a request to end. It kills the child after 20 seconds, or when ctx ends.
-func (c *child) stop(ctx context.Context) error {
+// Stop sends the child a request to end. It kills the child after 20 seconds, or when ctx ends.
+func (c *child) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopGrace)
 	defer cancel()
 	_ = askToEnd(c.cmd.Process)
@@ -168,12 +178,12 @@ func (c *child) stop(ctx context.Context) error {
 	case <-c.gone:
 		return nil
 	case <-ctx.Done():
-		return c.kill()
+		return c.Kill()
 	}
 }
 
-// kill ends the child at once. An ended child is no error.
-func (c *child) kill() error {
+// Kill ends the child at once. An ended child is no error.
+func (c *child) Kill() error {
 	if c.cmd != nil && c.cmd.Process != nil {
 		_ = c.cmd.Process.Kill()
 	}
@@ -181,8 +191,9 @@ func (c *child) kill() error {
 	return nil
 }
 
-// inheritedEnv is the part of the environment for children. It excludes API keys and settings of other programs.
-func inheritedEnv() []string {
+// Environ is the part of this process's environment that children inherit. It excludes API keys and settings of other
+// programs.
+func Environ() []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "USER", "LANG", "TZ", "JAVA_HOME", "GOMAXPROCS",
 		"GOMEMLIMIT"} {

@@ -1,4 +1,4 @@
-package servers_test
+package process
 
 import (
 	"bytes"
@@ -7,8 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/mneme-memory/mneme/local/servers"
+	"time"
 )
 
 // startSleeper starts an idle process. The channel is closed when it has ended.
@@ -31,21 +30,16 @@ func startSleeper(t *testing.T) (pid int, ended <-chan struct{}) {
 }
 
 func TestStartStopsWhatAnEarlierRunLeft(t *testing.T) {
-	ctx := testContext(t)
 	dir := t.TempDir()
 	pid, ended := startSleeper(t)
-	if err := servers.WritePid(filepath.Join(dir, "temporal.pid"), pid); err != nil {
+	if err := writePid(filepath.Join(dir, "fake.pid"), pid); err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	s, err := servers.StartTemporal(ctx, servers.Options{Dir: dir, Log: &log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopAtEnd(t, s)
+	startFake(t, dir, &log, nil)
 	select {
 	case <-ended:
-	case <-ctx.Done():
+	case <-time.After(time.Minute):
 		t.Fatal("the leftover process lives")
 	}
 	if !strings.Contains(log.String(), "left over from an earlier run") {
@@ -54,11 +48,10 @@ func TestStartStopsWhatAnEarlierRunLeft(t *testing.T) {
 }
 
 func TestStartSparesAProcessThatOnlyHasTheSameNumber(t *testing.T) {
-	ctx := testContext(t)
 	dir := t.TempDir()
 	pid, ended := startSleeper(t)
-	file := filepath.Join(dir, "temporal.pid")
-	if err := servers.WritePid(file, pid); err != nil {
+	file := filepath.Join(dir, "fake.pid")
+	if err := writePid(file, pid); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(file)
@@ -69,11 +62,7 @@ func TestStartSparesAProcessThatOnlyHasTheSameNumber(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.TrimSpace(string(raw))+"0\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s, err := servers.StartTemporal(ctx, servers.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopAtEnd(t, s)
+	startFake(t, dir, t.Output(), nil)
 	select {
 	case <-ended:
 		t.Fatal("a process that is not ours was ended")

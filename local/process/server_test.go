@@ -1,4 +1,4 @@
-package servers
+package process
 
 import (
 	"context"
@@ -6,39 +6,41 @@ import (
 	"testing"
 )
 
+const roleKafka = "kafka"
+
 type nothing struct{}
 
-func (nothing) stop(context.Context) error { return nil }
-func (nothing) kill() error                { return nil }
+func (nothing) Stop(context.Context) error { return nil }
+func (nothing) Kill() error                { return nil }
 
 // If another process takes a new port before the server listens, the server chooses another one. It keeps a port that
 // clients know.
 func TestOthersPortsAreGivenUpWhileNobodyKnowsThem(t *testing.T) {
-	opts, err := Options{Dir: t.TempDir()}.prepare()
+	opts, err := Options{Dir: t.TempDir()}.Prepare()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var thief net.Listener
 	var asked []int
-	open := func(_ context.Context, p ports, _ func(error)) (execution, error) {
+	open := func(_ context.Context, p Ports, _ func(error)) (Execution, error) {
 		asked = append(asked, p[roleKafka])
 		if thief == nil {
-			if thief, err = net.Listen("tcp", p.addr(roleKafka)); err != nil {
+			if thief, err = net.Listen("tcp", p.Addr(roleKafka)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		l, err := net.Listen("tcp", p.addr(roleKafka))
+		l, err := net.Listen("tcp", p.Addr(roleKafka))
 		if err != nil {
 			return nil, err
 		}
 		return nothing{}, l.Close()
 	}
-	s, err := startServer(t.Context(), "some", opts, open, roleKafka)
+	s, err := Start(t.Context(), "some", opts, open, roleKafka)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer thief.Close()
-	if len(asked) != 2 || asked[0] == asked[1] || s.addr(roleKafka) == thief.Addr().String() {
+	if len(asked) != 2 || asked[0] == asked[1] || s.AddrOf(roleKafka) == thief.Addr().String() {
 		t.Errorf("opened on %v, the second should be another", asked)
 	}
 	if err := s.Stop(t.Context()); err != nil {
@@ -47,14 +49,14 @@ func TestOthersPortsAreGivenUpWhileNobodyKnowsThem(t *testing.T) {
 
 	// A search for a free port takes the known port for a moment, and then another process takes it for good.
 	port, times := asked[1], 1
-	momentarily := func(_ context.Context, p ports, _ func(error)) (execution, error) {
+	momentarily := func(_ context.Context, p Ports, _ func(error)) (Execution, error) {
 		asked = append(asked, p[roleKafka])
 		if times--; times >= 0 {
 			return nil, inUse(t)
 		}
 		return nothing{}, nil
 	}
-	s, err = startServer(t.Context(), "some", opts, momentarily, roleKafka)
+	s, err = Start(t.Context(), "some", opts, momentarily, roleKafka)
 	if err != nil || s.ports[roleKafka] != port {
 		t.Fatalf("opened on %v, %v", asked, err)
 	}
@@ -62,7 +64,7 @@ func TestOthersPortsAreGivenUpWhileNobodyKnowsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	times, asked = openTries, nil
-	if _, err = startServer(t.Context(), "some", opts, momentarily, roleKafka); err == nil || len(asked) != openTries ||
+	if _, err = Start(t.Context(), "some", opts, momentarily, roleKafka); err == nil || len(asked) != openTries ||
 		asked[2] != port {
 		t.Errorf("ports that clients know were changed: %v after %v", err, asked)
 	}
@@ -71,7 +73,7 @@ func TestOthersPortsAreGivenUpWhileNobodyKnowsThem(t *testing.T) {
 // inUse returns the error of listening on a taken port.
 func inUse(t *testing.T) error {
 	t.Helper()
-	l, err := net.Listen("tcp", loopback+":0")
+	l, err := net.Listen("tcp", Loopback+":0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,10 @@
-package servers
+package process
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,30 +31,38 @@ func (f *fakeTime) pace() pace {
 	}}
 }
 
-// dyingChild is a server that ends at once with exit code 3 if its directory has the file "dies". ready is then the
-// result of its readiness checks.
-func dyingChild(t *testing.T, log *lockedBuffer, ready error) (_ *server, dir string) {
+const roleHTTP = "http"
+
+func dyingChild(t *testing.T, log *lockedBuffer, ready error) (_ *Server, dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	o, err := Options{Dir: dir, Log: log}.prepare()
+	return startFake(t, dir, log, ready), dir
+}
+
+// startFake starts a server that ends at once with exit code 3 if its directory has the file "dies". ready is then the
+// result of its readiness checks.
+func startFake(t *testing.T, dir string, log io.Writer, ready error) *Server {
+	t.Helper()
+	o, err := Options{Dir: dir, Log: log}.Prepare()
 	if err != nil {
 		t.Fatal(err)
 	}
 	const script = `test -e dies && exit 3; echo something old; exec sleep 3600`
-	s, err := startChild(t.Context(), "fake", o, spec{
-		command: func(ports) command { return command{path: "/bin/sh", args: []string{"-c", script}, dir: dir} },
-		ready: func(context.Context, ports) error {
-			if exists(filepath.Join(dir, "dies")) {
+	s, err := StartChild(t.Context(), "fake", o, Spec{
+		Roles:   []string{roleHTTP},
+		Command: func(Ports) Command { return Command{Path: "/bin/sh", Args: []string{"-c", script}, Dir: dir} },
+		Ready: func(context.Context, Ports) error {
+			if _, err := os.Stat(filepath.Join(dir, "dies")); err == nil {
 				return ready
 			}
 			return nil
 		},
-	}, roleHTTP)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Kill() })
-	return s, dir
+	return s
 }
 
 // killChild ends the server's process from outside.
@@ -119,7 +128,7 @@ func milliseconds(all []time.Duration) []time.Duration {
 func TestKeepRestartsAServerOnItsPorts(t *testing.T) {
 	var log lockedBuffer
 	s, dir := dyingChild(t, &log, nil)
-	addr := s.addr(roleHTTP)
+	addr := s.AddrOf(roleHTTP)
 	clock := fakeTime{at: time.Now(), lives: 4 * time.Minute}
 	ctx, cancel := context.WithCancel(t.Context())
 	kept := make(chan error, 1)
@@ -133,8 +142,8 @@ func TestKeepRestartsAServerOnItsPorts(t *testing.T) {
 			case <-time.After(5 * time.Millisecond):
 			}
 		}
-		if s.addr(roleHTTP) != addr || s.Err() != nil {
-			t.Fatalf("it is at %s (%v), before at %s", s.addr(roleHTTP), s.Err(), addr)
+		if s.AddrOf(roleHTTP) != addr || s.Err() != nil {
+			t.Fatalf("it is at %s (%v), before at %s", s.AddrOf(roleHTTP), s.Err(), addr)
 		}
 	}
 	cancel()

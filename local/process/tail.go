@@ -1,4 +1,4 @@
-package servers
+package process
 
 import (
 	"bytes"
@@ -27,19 +27,19 @@ func tailOf(file string, from int64) string {
 	if err != nil {
 		return "(log unreadable: " + err.Error() + ")"
 	}
-	return lastLines(raw, tailLines)
+	return LastLines(raw)
 }
 
-// lastLines returns the last n non-empty lines of a text, indented for an error message.
-func lastLines(raw []byte, n int) string {
+// LastLines returns the last non-empty lines of a program's output, indented for an error message.
+func LastLines(raw []byte) string {
 	var lines []string
 	for line := range bytes.Lines(raw) {
 		if text := strings.TrimRight(string(line), "\r\n"); text != "" {
 			lines = append(lines, "  "+text)
 		}
 	}
-	if len(lines) > n {
-		lines = lines[len(lines)-n:]
+	if len(lines) > tailLines {
+		lines = lines[len(lines)-tailLines:]
 	}
 	return strings.Join(lines, "\n")
 }

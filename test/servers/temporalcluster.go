@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/mneme-memory/mneme/local/process"
+	"github.com/mneme-memory/mneme/local/servers"
 )
 
 const (
@@ -26,14 +30,14 @@ var temporalServices = []string{serviceHistory, serviceHistory, serviceFrontend,
 // PostgreSQL.
 type TemporalCluster struct {
 	Postgres             *Postgres
-	Frontends, Histories []*Temporal
-	others               []*Temporal
+	Frontends, Histories []*servers.Temporal
+	others               []*servers.Temporal
 }
 
 // StartTemporalCluster starts PostgreSQL and six processes. No namespace exists yet. The very first call builds the
-// server, which takes minutes. If PostgreSQL is not installed, the error is [ErrMissingTool].
-func StartTemporalCluster(ctx context.Context, o Options) (_ *TemporalCluster, err error) {
-	binary, err := Binary(ctx, o.Log, NameTemporalServer)
+// server, which takes minutes. If PostgreSQL is not installed, the error is [process.ErrMissingTool].
+func StartTemporalCluster(ctx context.Context, o process.Options) (_ *TemporalCluster, err error) {
+	binary, err := servers.Binary(ctx, o.Log, servers.NameTemporalServer)
 	if err != nil {
 		return nil, err
 	}
@@ -49,33 +53,34 @@ func StartTemporalCluster(ctx context.Context, o Options) (_ *TemporalCluster, e
 	if err = c.schema(ctx, o); err != nil {
 		return nil, err
 	}
-	nodes, err := placeNodes(o, NameTemporal, len(temporalServices), roleFrontend, roleMembership)
+	nodes, err := placeNodes(o, servers.NameTemporal, len(temporalServices), servers.RoleFrontend, roleMembership)
 	if err != nil {
 		return nil, err
 	}
-	start := func(i int, n node) (*Temporal, error) {
-		return startTemporalService(ctx, binary, temporalServices[i], n, c.config(n, nodes[2].ports.addr(roleFrontend)))
+	frontend := nodes[2].ports.Addr(servers.RoleFrontend)
+	start := func(i int, n node) (*servers.Temporal, error) {
+		return startTemporalService(ctx, binary, temporalServices[i], n, c.config(n, frontend))
 	}
 	first, err := start(0, nodes[0]) // alone, because concurrent first starts on a new database fail
 	if err != nil {
 		return nil, err
 	}
-	rest, err := startNodes(nodes[1:], func(i int, n node) (*Temporal, error) { return start(i+1, n) })
+	rest, err := startNodes(nodes[1:], func(i int, n node) (*servers.Temporal, error) { return start(i+1, n) })
 	if err != nil {
 		return nil, errors.Join(err, first.Kill())
 	}
-	c.Histories, c.Frontends, c.others = []*Temporal{first, rest[0]}, rest[1:3], rest[3:]
+	c.Histories, c.Frontends, c.others = []*servers.Temporal{first, rest[0]}, rest[1:3], rest[3:]
 	return c, nil
 }
 
 // schema creates the databases, once.
-func (c *TemporalCluster) schema(ctx context.Context, o Options) error {
+func (c *TemporalCluster) schema(ctx context.Context, o process.Options) error {
 	have, err := c.Postgres.Run(ctx, "psql", "-Atc", "SELECT count(*) FROM pg_database WHERE datname LIKE 'temporal%'",
 		namePostgres)
 	if err != nil || strings.TrimSpace(string(have)) != "0" {
 		return err
 	}
-	tool, err := Binary(ctx, o.Log, NameTemporalSQLTool)
+	tool, err := servers.Binary(ctx, o.Log, servers.NameTemporalSQLTool)
 	if err != nil {
 		return err
 	}
@@ -92,7 +97,7 @@ func (c *TemporalCluster) schema(ctx context.Context, o Options) error {
 				args := append([]string{"--plugin", "postgres12", "--ep", host, "-p", port, "-u", namePostgres, "--db", database},
 					step...)
 				if out, err := exec.CommandContext(ctx, tool, args...).CombinedOutput(); err != nil {
-					return fmt.Errorf("make the schema of %s: %w\n%s", database, err, lastLines(out, tailLines))
+					return fmt.Errorf("make the schema of %s: %w\n%s", database, err, process.LastLines(out))
 				}
 			}
 			return nil
@@ -111,7 +116,7 @@ func (c *TemporalCluster) config(n node, frontend string) string {
 	services := "" // the node runs one service, but needs the ports of all
 	for _, name := range slices.Compact(slices.Clone(temporalServices)) {
 		services += fmt.Sprintf("  %s: {rpc: {grpcPort: %d, membershipPort: %d, bindOnLocalHost: true}}\n",
-			name, n.ports[roleFrontend], n.ports[roleMembership])
+			name, n.ports[servers.RoleFrontend], n.ports[roleMembership])
 	}
 	return fmt.Sprintf(`log: {stdout: true, level: warn}
 persistence:
@@ -133,40 +138,43 @@ services:
 dcRedirectionPolicy: {policy: noop}
 archival: {history: {state: disabled}, visibility: {state: disabled}}
 namespaceDefaults: {archival: {history: {state: disabled}, visibility: {state: disabled}}}
-`, store("temporal"), store("temporal_visibility"), loopback, services, frontend)
+`, store("temporal"), store("temporal_visibility"), process.Loopback, services, frontend)
 }
 
 // startTemporalService runs one service. A frontend is ready when it is healthy; the others are ready when they are
 // members.
-func startTemporalService(ctx context.Context, binary, service string, n node, config string) (*Temporal, error) {
+func startTemporalService(
+	ctx context.Context, binary, service string, n node, config string,
+) (*servers.Temporal, error) {
 	file := filepath.Join(n.Dir, service+".yaml")
-	s, err := startChild(ctx, NameTemporal, n.Options, spec{
-		prepare: func(context.Context, ports) error { return replaceFile(file, []byte(config)) },
-		command: func(ports) command {
-			return command{path: binary, dir: n.Dir, args: []string{
+	s, err := process.StartChild(ctx, servers.NameTemporal, n.Options, process.Spec{
+		Roles:   []string{servers.RoleFrontend, roleMembership},
+		Prepare: func(context.Context, process.Ports) error { return os.WriteFile(file, []byte(config), 0o644) },
+		Command: func(process.Ports) process.Command {
+			return process.Command{Path: binary, Dir: n.Dir, Args: []string{
 				"--config-file", file, "--allow-no-auth", "start", "--service", service,
 			}}
 		},
-		ready: func(ctx context.Context, p ports) error {
+		Ready: func(ctx context.Context, p process.Ports) error {
 			if service == serviceFrontend {
-				return frontendHealthy(ctx, p.addr(roleFrontend))
+				return servers.TemporalHealthy(ctx, p.Addr(servers.RoleFrontend))
 			}
-			conn, err := new(net.Dialer).DialContext(ctx, "tcp", p.addr(roleMembership))
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", p.Addr(roleMembership))
 			if err != nil {
 				return err
 			}
 			return conn.Close()
 		},
-	}, roleFrontend, roleMembership)
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &Temporal{s}, nil
+	return &servers.Temporal{Server: s}, nil
 }
 
 // Stop ends all processes, PostgreSQL last.
 func (c *TemporalCluster) Stop(ctx context.Context) error {
-	all := append(append(append([]*Temporal{}, c.Frontends...), c.Histories...), c.others...)
-	err := each(all, func(_ int, s *Temporal) error { return s.Stop(ctx) })
+	all := append(append(append([]*servers.Temporal{}, c.Frontends...), c.Histories...), c.others...)
+	err := each(all, func(_ int, s *servers.Temporal) error { return s.Stop(ctx) })
 	return errors.Join(err, c.Postgres.Stop(ctx))
 }

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+
+	"github.com/mneme-memory/mneme/local/process"
 )
 
 const (
@@ -16,23 +18,23 @@ const (
 	rolePostgres = "postgres"
 )
 
-// Postgres is a running PostgreSQL. Its user "postgres" needs no password. See the package comment for Stop, Kill,
-// Restart, Done and Err.
-type Postgres struct{ *server }
+// Postgres is a running PostgreSQL. Its user "postgres" needs no password.
+type Postgres struct{ *process.Server }
 
 // Addr is the host:port of the server.
-func (p *Postgres) Addr() string { return p.addr(rolePostgres) }
+func (p *Postgres) Addr() string { return p.AddrOf(rolePostgres) }
 
 // StartPostgres starts PostgreSQL on the directory. PostgreSQL refuses to run as root, so a root caller runs it as
-// the system's user "postgres". If it is not installed, the error is [ErrMissingTool].
-func StartPostgres(ctx context.Context, o Options) (*Postgres, error) {
-	o, err := o.prepare()
+// the system's user "postgres". If it is not installed, the error is [process.ErrMissingTool].
+func StartPostgres(ctx context.Context, o process.Options) (*Postgres, error) {
+	o, err := o.Prepare()
 	if err != nil {
 		return nil, err
 	}
 	data := filepath.Join(o.Dir, namePostgres)
-	s, err := startChild(ctx, namePostgres, o, spec{
-		prepare: func(ctx context.Context, _ ports) error {
+	s, err := process.StartChild(ctx, namePostgres, o, process.Spec{
+		Roles: []string{rolePostgres},
+		Prepare: func(ctx context.Context, _ process.Ports) error {
 			if exists(filepath.Join(data, "PG_VERSION")) {
 				return nil
 			}
@@ -41,15 +43,15 @@ func StartPostgres(ctx context.Context, o Options) (*Postgres, error) {
 			}
 			return runTool(ctx, "initdb", "-D", data, "-U", namePostgres, "--auth=trust", "-E", "UTF8", "--locale=C")
 		},
-		command: func(p ports) command {
-			tool, args, _ := postgresTool("postgres", "-D", data, "-p", p.text(rolePostgres), "-c", "listen_addresses="+loopback,
-				"-c", "unix_socket_directories=", "-c", "max_connections=200")
-			return command{path: tool, args: args, dir: data}
+		Command: func(p process.Ports) process.Command {
+			tool, args, _ := postgresTool("postgres", "-D", data, "-p", p.Text(rolePostgres),
+				"-c", "listen_addresses="+process.Loopback, "-c", "unix_socket_directories=", "-c", "max_connections=200")
+			return process.Command{Path: tool, Args: args, Dir: data}
 		},
-		ready: func(ctx context.Context, p ports) error {
-			return runTool(ctx, "pg_isready", "-h", loopback, "-p", p.text(rolePostgres))
+		Ready: func(ctx context.Context, p process.Ports) error {
+			return runTool(ctx, "pg_isready", "-h", process.Loopback, "-p", p.Text(rolePostgres))
 		},
-	}, rolePostgres)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -67,10 +69,10 @@ func (p *Postgres) Run(ctx context.Context, program string, args ...string) ([]b
 	if err != nil {
 		return nil, err
 	}
-	cmd.Env = append(inheritedEnv(), "PGHOST="+host, "PGPORT="+port, "PGUSER="+namePostgres)
+	cmd.Env = append(process.Environ(), "PGHOST="+host, "PGPORT="+port, "PGUSER="+namePostgres)
 	out, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return nil, fmt.Errorf("%s: %w\n%s", program, err, lastLines(exit.Stderr, tailLines))
+		return nil, fmt.Errorf("%s: %w\n%s", program, err, process.LastLines(exit.Stderr))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", program, err)
@@ -86,7 +88,7 @@ func postgresTool(program string, args ...string) (string, []string, error) {
 		found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + program)
 		if len(found) == 0 {
 			return "", nil, fmt.Errorf("%w: %s is not in PATH: install PostgreSQL 12 or later (Debian: postgresql)",
-				ErrMissingTool, program)
+				process.ErrMissingTool, program)
 		}
 		slices.Sort(found)
 		path = found[len(found)-1]
@@ -105,7 +107,7 @@ func runTool(ctx context.Context, program string, args ...string) error {
 	}
 	out, err := exec.CommandContext(ctx, tool, args...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", program, err, lastLines(out, tailLines))
+		return fmt.Errorf("%s: %w\n%s", program, err, process.LastLines(out))
 	}
 	return nil
 }

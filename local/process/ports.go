@@ -1,4 +1,4 @@
-package servers
+package process
 
 import (
 	"encoding/json"
@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-const loopback = "127.0.0.1"
+// Loopback is the address on which all servers listen.
+const Loopback = "127.0.0.1"
 
 // Ports are below the range of outgoing connections' local ports (from 32768 on Linux, from 49152 elsewhere). So no
 // client takes the port of a stopped server.
@@ -31,20 +32,20 @@ const (
 	portPatience = 5 * time.Second
 )
 
-// ports maps a role ("http", "raft") to a port number.
-type ports map[string]int
+// Ports maps a role ("http", "raft") to a port number.
+type Ports map[string]int
 
-// addr is the loopback address of a role.
-func (p ports) addr(role string) string { return net.JoinHostPort(loopback, p.text(role)) }
+// Addr is the host:port of a role on loopback.
+func (p Ports) Addr(role string) string { return net.JoinHostPort(Loopback, p.Text(role)) }
 
-// text is the port number of a role in decimal.
-func (p ports) text(role string) string { return strconv.Itoa(p[role]) }
+// Text is the port number of a role in decimal.
+func (p Ports) Text(role string) string { return strconv.Itoa(p[role]) }
 
 // claimPorts returns the ports in the file. Without a file it chooses free ports for all roles and writes the file.
 // If another process still uses a stored port after a while, that is an error. Cluster state in the data directory
 // names the port.
-func claimPorts(file string, roles ...string) (ports, error) {
-	known, err := readPorts(file)
+func claimPorts(file string, roles ...string) (Ports, error) {
+	known, err := ReadPorts(file)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func claimPorts(file string, roles ...string) (ports, error) {
 			}
 			continue
 		}
-		if known[role], err = choosePort(known); err != nil {
+		if known[role], err = FreePorts(known, 1); err != nil {
 			return nil, err
 		}
 		changed = true
@@ -65,13 +66,13 @@ func claimPorts(file string, roles ...string) (ports, error) {
 	if !changed {
 		return known, nil
 	}
-	return known, writePorts(file, known)
+	return known, WritePorts(file, known)
 }
 
 // ClaimPort returns a loopback address for a role, and the file remembers its port. The port is the one that is asked
 // for, or else the one that the file remembers, or else a free one. A port that another process uses is an error.
 func ClaimPort(file, role string, asked int) (string, error) {
-	known, err := readPorts(file)
+	known, err := ReadPorts(file)
 	if err != nil {
 		return "", err
 	}
@@ -80,32 +81,34 @@ func ClaimPort(file, role string, asked int) (string, error) {
 			return "", fmt.Errorf("port %d (%s) is used by another process", asked, role)
 		}
 		known[role] = asked
-		if err := writePorts(file, known); err != nil {
+		if err := WritePorts(file, known); err != nil {
 			return "", err
 		}
 	}
 	if known, err = claimPorts(file, role); err != nil {
 		return "", err
 	}
-	return known.addr(role), nil
+	return known.Addr(role), nil
 }
 
-func readPorts(file string) (ports, error) {
+// ReadPorts returns the ports in a file. A missing file has none. A file in another format is an error.
+func ReadPorts(file string) (Ports, error) {
 	raw, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return ports{}, nil
+		return Ports{}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read remembered ports: %w", err)
 	}
-	known := ports{}
+	known := Ports{}
 	if err := json.Unmarshal(raw, &known); err != nil {
 		return nil, fmt.Errorf("read remembered ports from %s: %w", filepath.Base(file), err)
 	}
 	return known, nil
 }
 
-func writePorts(file string, p ports) error {
+// WritePorts writes the ports to a file. A crash leaves either the old or the new ones.
+func WritePorts(file string, p Ports) error {
 	raw, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return fmt.Errorf("remember ports: %w", err)
@@ -116,29 +119,32 @@ func writePorts(file string, p ports) error {
 	return nil
 }
 
-// newSuffix marks a new file before it replaces the old one.
-const newSuffix = ".new"
-
 // replaceFile writes a file atomically: a reader or a crash sees either the old or the new content.
 func replaceFile(file string, content []byte) error {
-	if err := os.WriteFile(file+newSuffix, content, 0o644); err != nil {
+	unfinished := file + ".new"
+	if err := os.WriteFile(unfinished, content, 0o644); err != nil {
 		return err
 	}
-	return os.Rename(file+newSuffix, file)
+	return os.Rename(unfinished, file)
 }
 
-// choosePort finds a port that is free now and not taken by a role.
-func choosePort(taken ports) (int, error) {
+// FreePorts returns the first of some consecutive ports that are free now and that no role has taken. After many
+// tries without success it returns an error.
+func FreePorts(taken Ports, count int) (first int, err error) {
 	for range portTries {
-		port := firstPort + rand.IntN(lastPort-firstPort)
-		if !holds(taken, port) && free(port) {
-			return port, nil
+		first = firstPort + rand.IntN(lastPort-firstPort)
+		usable := true
+		for port := first; usable && port < first+count; port++ {
+			usable = !holds(taken, port) && free(port)
+		}
+		if usable {
+			return first, nil
 		}
 	}
 	return 0, fmt.Errorf("no free port between %d and %d", firstPort, lastPort)
 }
 
-func holds(p ports, port int) bool {
+func holds(p Ports, port int) bool {
 	for _, known := range p {
 		if known == port {
 			return true
@@ -161,14 +167,14 @@ func freeSoon(port int) bool {
 // UDP.
 func free(port int) bool {
 	text := strconv.Itoa(port)
-	for _, host := range []string{loopback, ""} {
+	for _, host := range []string{Loopback, ""} {
 		l, err := net.Listen("tcp", net.JoinHostPort(host, text))
 		if err != nil {
 			return false
 		}
 		l.Close()
 	}
-	u, err := net.ListenPacket("udp", net.JoinHostPort(loopback, text))
+	u, err := net.ListenPacket("udp", net.JoinHostPort(Loopback, text))
 	if err != nil {
 		return false
 	}

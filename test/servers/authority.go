@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/mneme-memory/mneme/local/process"
 )
 
 // certificateLife is the validity of a local control plane's certificates.
@@ -84,7 +86,7 @@ func (a *authority) issue(name, group string) (cert, key string, err error) {
 		SerialNumber: serial, Subject: subject, NotBefore: a.self.NotBefore, NotAfter: a.self.NotAfter,
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		IPAddresses: []net.IP{net.ParseIP(loopback)}, DNSNames: []string{"localhost"},
+		IPAddresses: []net.IP{net.ParseIP(process.Loopback)}, DNSNames: []string{"localhost"},
 	}, a.self, private.Public(), a.signer)
 	if err != nil {
 		return "", "", err

@@ -1,4 +1,4 @@
-package servers
+package process
 
 import (
 	"context"
@@ -58,9 +58,9 @@ var realPace = pace{now: time.Now, wait: func(ctx context.Context, d time.Durati
 // Keep restarts the server on the same ports and data each time that it ends by itself. It logs each restart to
 // Options.Log. It returns nil when ctx ends, and when this value's Stop or Kill ended the server. It returns a
 // [*GaveUpError] when the server ends again after five restarts in ten minutes.
-func (s *server) Keep(ctx context.Context) error { return s.keep(ctx, realPace) }
+func (s *Server) Keep(ctx context.Context) error { return s.keep(ctx, realPace) }
 
-func (s *server) keep(ctx context.Context, p pace) error {
+func (s *Server) keep(ctx context.Context, p pace) error {
 	var restarts []time.Time
 	for {
 		select {
@@ -96,14 +96,14 @@ func (s *server) keep(ctx context.Context, p pace) error {
 	}
 }
 
-func (s *server) restartWithin(ctx context.Context, limit time.Duration) error {
+func (s *Server) restartWithin(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return s.Restart(ctx)
 }
 
 // brief returns the server's error in one line, without the end of a child's log.
-func (s *server) brief(err error) *GaveUpError {
+func (s *Server) brief(err error) *GaveUpError {
 	out := &GaveUpError{Server: s.name}
 	var child *ChildError
 	if errors.As(err, &child) {
@@ -117,4 +117,4 @@ func (s *server) brief(err error) *GaveUpError {
 }
 
 // say writes a line for people.
-func (s *server) say(format string, args ...any) { fmt.Fprintf(s.opts.Log, format+"\n", args...) }
+func (s *Server) say(format string, args ...any) { fmt.Fprintf(s.opts.Log, format+"\n", args...) }

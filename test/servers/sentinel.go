@@ -7,10 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/mneme-memory/mneme/local/process"
+	"github.com/mneme-memory/mneme/local/servers"
 )
 
 const (
-	nameSentinel = "redis-sentinel"
+	nameRedisServer = "redis-server"
+	nameSentinel    = "redis-sentinel"
+	roleRedis       = "redis"
 
 	// SentinelMaster is the master's name in the Sentinels.
 	SentinelMaster = "mneme"
@@ -23,13 +28,19 @@ const (
 // write is acknowledged before it is copied. But the master accepts no write without any replica
 // (min-replicas-to-write).
 type RedisSentinels struct {
-	Servers, Sentinels []*Redis
+	Servers, Sentinels []*RedisNode
 }
 
+// RedisNode is a server or a Sentinel.
+type RedisNode struct{ *process.Server }
+
+// Addr is the host:port of the node.
+func (r *RedisNode) Addr() string { return r.AddrOf(roleRedis) }
+
 // StartRedisSentinels starts the six processes with the redis-server in PATH. If the program is missing, the error is
-// [ErrMissingTool].
-func StartRedisSentinels(ctx context.Context, o Options) (_ *RedisSentinels, err error) {
-	binary, err := findTool(nameRedisServer, "install Redis 7 or later")
+// [process.ErrMissingTool].
+func StartRedisSentinels(ctx context.Context, o process.Options) (_ *RedisSentinels, err error) {
+	binary, err := process.FindTool(nameRedisServer, "install Redis 7 or later")
 	if err != nil {
 		return nil, err
 	}
@@ -43,26 +54,27 @@ func StartRedisSentinels(ctx context.Context, o Options) (_ *RedisSentinels, err
 	}
 	first := data[0].ports
 	r := &RedisSentinels{}
-	r.Servers, err = startNodes(data, func(i int, n node) (*Redis, error) {
+	r.Servers, err = startNodes(data, func(i int, n node) (*RedisNode, error) {
 		config := fmt.Sprintf("bind %s\nport %d\ndir %q\nsave \"\"\nappendonly yes\nappendfsync everysec\n"+
 			"min-replicas-to-write 1\nmin-replicas-max-lag 10\nrepl-diskless-sync-delay 0\n",
-			loopback, n.ports[roleRedis], n.Dir)
+			process.Loopback, n.ports[roleRedis], n.Dir)
 		if i > 0 {
-			config += fmt.Sprintf("replicaof %s %d\n", loopback, first[roleRedis])
+			config += fmt.Sprintf("replicaof %s %d\n", process.Loopback, first[roleRedis])
 		}
 		return startConfigured(ctx, binary, nameRedisServer, n, config)
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.Sentinels, err = startNodes(watching, func(_ int, n node) (*Redis, error) {
+	r.Sentinels, err = startNodes(watching, func(_ int, n node) (*RedisNode, error) {
 		config := fmt.Sprintf("bind %s\n"+
 			"port %d\n"+
 			"dir %q\n"+
 			"sentinel monitor %s %s %d 2\n"+
 			"sentinel down-after-milliseconds %[4]s %[7]d\n"+
 			"sentinel failover-timeout %[4]s 10000\n",
-			loopback, n.ports[roleRedis], n.Dir, SentinelMaster, loopback, first[roleRedis], sentinelDown.Milliseconds())
+			process.Loopback, n.ports[roleRedis], n.Dir, SentinelMaster, process.Loopback, first[roleRedis],
+			sentinelDown.Milliseconds())
 		return startConfigured(ctx, binary, nameSentinel, n, config, "--sentinel")
 	})
 	if err != nil {
@@ -75,22 +87,27 @@ func StartRedisSentinels(ctx context.Context, o Options) (_ *RedisSentinels, err
 const redisNodes = 3
 
 // startConfigured starts a server with a settings file. The server writes the Sentinels' changes to this file.
-func startConfigured(ctx context.Context, binary, name string, n node, config string, args ...string) (*Redis, error) {
+func startConfigured(
+	ctx context.Context, binary, name string, n node, config string, args ...string,
+) (*RedisNode, error) {
 	file := filepath.Join(n.Dir, name+".conf")
-	s, err := startChild(ctx, name, n.Options, spec{
-		prepare: func(context.Context, ports) error {
+	s, err := process.StartChild(ctx, name, n.Options, process.Spec{
+		Roles: []string{roleRedis},
+		Prepare: func(context.Context, process.Ports) error {
 			if exists(file) {
 				return nil
 			}
 			return os.WriteFile(file, []byte(config), 0o600)
 		},
-		command: func(ports) command { return command{path: binary, dir: n.Dir, args: append([]string{file}, args...)} },
-		ready:   func(ctx context.Context, p ports) error { return ping(ctx, p.addr(roleRedis)) },
-	}, roleRedis)
+		Command: func(process.Ports) process.Command {
+			return process.Command{Path: binary, Dir: n.Dir, Args: append([]string{file}, args...)}
+		},
+		Ready: func(ctx context.Context, p process.Ports) error { return servers.PingRedis(ctx, p.Addr(roleRedis)) },
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &Redis{server: s}, nil
+	return &RedisNode{s}, nil
 }
 
 // Addrs are the addresses of the Sentinels.
@@ -104,5 +121,5 @@ func (r *RedisSentinels) Addrs() []string {
 
 // Stop ends all processes.
 func (r *RedisSentinels) Stop(ctx context.Context) error {
-	return each(append(r.Sentinels, r.Servers...), func(_ int, s *Redis) error { return s.Stop(ctx) })
+	return each(append(r.Sentinels, r.Servers...), func(_ int, s *RedisNode) error { return s.Stop(ctx) })
 }

@@ -1,4 +1,4 @@
-package servers
+package process
 
 import (
 	"net"
@@ -9,12 +9,12 @@ import (
 
 func TestClaimPortRemembersThePort(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "some.ports.json")
-	preferred, err := choosePort(nil)
+	preferred, err := FreePorts(nil, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first, err := ClaimPort(file, "some", preferred)
-	if want := (ports{"some": preferred}).addr("some"); err != nil || first != want {
+	if want := (Ports{"some": preferred}).Addr("some"); err != nil || first != want {
 		t.Fatalf("got %s, %v, want the preferred %s", first, err, want)
 	}
 	if again, err := ClaimPort(file, "some", 0); err != nil || again != first {
@@ -26,7 +26,7 @@ func TestClaimPortRemembersThePort(t *testing.T) {
 	}
 	defer taken.Close()
 	if _, err := ClaimPort(file, "some", 0); err == nil ||
-		!strings.Contains(err.Error(), (ports{"some": preferred}).text("some")+" (some)") ||
+		!strings.Contains(err.Error(), (Ports{"some": preferred}).Text("some")+" (some)") ||
 		!strings.Contains(err.Error(), file) {
 		t.Errorf("got %v, want that the port of some is taken, and the file", err)
 	}
@@ -39,11 +39,11 @@ func TestClaimPortRemembersThePort(t *testing.T) {
 	if err != nil || chosen == first {
 		t.Fatalf("got %s, %v, want another port than the taken %s", chosen, err, first)
 	}
-	third, err := choosePort(nil)
+	third, err := FreePorts(nil, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if moved, err := ClaimPort(other, "some", third); err != nil || moved != (ports{"some": third}).addr("some") {
+	if moved, err := ClaimPort(other, "some", third); err != nil || moved != (Ports{"some": third}).Addr("some") {
 		t.Errorf("got %s, %v, want the port that is asked for", moved, err)
 	}
 }

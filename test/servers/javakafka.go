@@ -14,15 +14,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/mneme-memory/mneme/local/process"
+	"github.com/mneme-memory/mneme/local/servers"
 )
 
 const (
-	nameJavaKafka  = "kafka"
-	roleController = "controller"
+	nameJavaKafka     = "kafka"
+	roleKafka         = "kafka"
+	roleController    = "controller"
+	defaultPartitions = 8
 	// maxCopies is the highest number of replicas of a record.
 	maxCopies = 3
 
@@ -35,15 +41,37 @@ const (
 //go:embed kafka/pom.xml
 var kafkaPom []byte
 
-// JavaKafka is a running Apache Kafka node, both broker and controller, single or in a cluster. See the package
-// comment for Stop, Kill, Restart, Done and Err.
-type JavaKafka struct{ *server }
+// urls matches the URLs in Maven's errors, which are removed because they reveal the source of the jars.
+var urls = regexp.MustCompile(`https?://[^\s"']+`)
 
-// StartJavaKafka starts Apache Kafka on the directory. It returns when Kafka answers and the topics exist, in about
-// ten seconds. It needs java (17 or later). The very first call also needs mvn, which downloads the jars to the
-// cache. If either is missing, the error is [ErrMissingTool].
-func StartJavaKafka(ctx context.Context, o BrokerOptions) (*JavaKafka, error) {
-	o, err := o.prepareBroker()
+// KafkaOptions configure Apache Kafka.
+type KafkaOptions struct {
+	process.Options
+	// Partitions is the number of partitions of topics that clients create by name; 0 means 8. An existing topic keeps
+	// its number.
+	Partitions int
+}
+
+func (o KafkaOptions) prepare() (KafkaOptions, error) {
+	if o.Partitions < 0 {
+		return o, fmt.Errorf("local broker: %d partitions", o.Partitions)
+	}
+	if o.Partitions == 0 {
+		o.Partitions = defaultPartitions
+	}
+	var err error
+	o.Options, err = o.Prepare()
+	return o, err
+}
+
+// JavaKafka is a running Apache Kafka node, both broker and controller, single or in a cluster.
+type JavaKafka struct{ *process.Server }
+
+// StartJavaKafka starts Apache Kafka on the directory. It returns when Kafka answers, in about ten seconds. It needs
+// java (17 or later). The very first call also needs mvn, which downloads the jars to the cache. If either is missing,
+// the error is [process.ErrMissingTool].
+func StartJavaKafka(ctx context.Context, o KafkaOptions) (*JavaKafka, error) {
+	o, err := o.prepare()
 	if err != nil {
 		return nil, err
 	}
@@ -51,21 +79,14 @@ func StartJavaKafka(ctx context.Context, o BrokerOptions) (*JavaKafka, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := k.start(ctx, o.Options)
-	if err != nil {
-		return nil, err
-	}
-	if err := createTopics(ctx, s.Addr(), o.Partitions, o.Topics); err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", nameJavaKafka, err), s.Kill())
-	}
-	return s, nil
+	return k.start(ctx, o.Options)
 }
 
 // StartKafkaCluster starts the nodes of a cluster, each in a separate folder below the directory. It has the
 // requirements of [StartJavaKafka]. By default, a topic has a replica on every node, up to three, and all but one
 // must acknowledge a write.
-func StartKafkaCluster(ctx context.Context, o BrokerOptions, count int) ([]*JavaKafka, error) {
-	o, err := o.prepareBroker()
+func StartKafkaCluster(ctx context.Context, o KafkaOptions, count int) ([]*JavaKafka, error) {
+	o, err := o.prepare()
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +109,8 @@ func StartKafkaCluster(ctx context.Context, o BrokerOptions, count int) ([]*Java
 }
 
 // getKafka finds the programs of Kafka, and creates the id of a cluster.
-func getKafka(ctx context.Context, o BrokerOptions) (k kafkaHome, err error) {
-	if k.java, err = findTool("java", "install a Java runtime, version 17 or later"); err != nil {
+func getKafka(ctx context.Context, o KafkaOptions) (k kafkaHome, err error) {
+	if k.java, err = process.FindTool("java", "install a Java runtime, version 17 or later"); err != nil {
 		return k, err
 	}
 	jars, err := kafkaJars(ctx, o.Log)
@@ -102,15 +123,16 @@ func getKafka(ctx context.Context, o BrokerOptions) (k kafkaHome, err error) {
 }
 
 // start runs a node.
-func (k kafkaHome) start(ctx context.Context, o Options) (*JavaKafka, error) {
+func (k kafkaHome) start(ctx context.Context, o process.Options) (*JavaKafka, error) {
 	k.dir = filepath.Join(o.Dir, nameJavaKafka)
-	s, err := startChild(ctx, nameJavaKafka, o, spec{
-		prepare: k.prepare,
-		command: func(ports) command {
-			return command{path: k.java, dir: k.dir, args: k.args("-Xms256m", "-Xmx512m", "kafka.Kafka", k.config())}
+	s, err := process.StartChild(ctx, nameJavaKafka, o, process.Spec{
+		Roles:   []string{roleKafka, roleController},
+		Prepare: k.prepare,
+		Command: func(process.Ports) process.Command {
+			return process.Command{Path: k.java, Dir: k.dir, Args: k.args("-Xms256m", "-Xmx512m", "kafka.Kafka", k.config())}
 		},
-		ready: func(ctx context.Context, p ports) error { return brokerAnswers(ctx, p.addr(roleKafka)) },
-	}, roleKafka, roleController)
+		Ready: func(ctx context.Context, p process.Ports) error { return brokerAnswers(ctx, p.Addr(roleKafka)) },
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -118,15 +140,15 @@ func (k kafkaHome) start(ctx context.Context, o Options) (*JavaKafka, error) {
 }
 
 // Addr is the host:port of the broker.
-func (k *JavaKafka) Addr() string { return k.addr(roleKafka) }
+func (k *JavaKafka) Addr() string { return k.AddrOf(roleKafka) }
 
 // kafkaHome is the folder of one Kafka with its programs.
 type kafkaHome struct {
 	java, classPath, dir string
 	partitions           int
-	cluster              string  // id of the cluster
-	number               int     // number of the node, from 1
-	nodes                []ports // ports of the cluster; nil for a single node
+	cluster              string          // id of the cluster
+	number               int             // number of the node, from 1
+	nodes                []process.Ports // ports of the cluster; nil for a single node
 }
 
 func (k kafkaHome) config() string { return filepath.Join(k.dir, "server.properties") }
@@ -139,11 +161,11 @@ func (k kafkaHome) args(args ...string) []string {
 }
 
 // prepare writes the configuration and, on a new directory, formats the storage.
-func (k kafkaHome) prepare(ctx context.Context, p ports) error {
+func (k kafkaHome) prepare(ctx context.Context, p process.Ports) error {
 	if err := os.MkdirAll(k.dir, 0o755); err != nil {
 		return fmt.Errorf("prepare kafka: %w", err)
 	}
-	if err := replaceFile(k.config(), k.properties(p)); err != nil {
+	if err := os.WriteFile(k.config(), k.properties(p), 0o644); err != nil {
 		return fmt.Errorf("prepare kafka: %w", err)
 	}
 	if exists(filepath.Join(k.data(), "meta.properties")) {
@@ -152,21 +174,21 @@ func (k kafkaHome) prepare(ctx context.Context, p ports) error {
 	format := k.args("kafka.tools.StorageTool", "format", "-t", k.cluster, "-c", k.config())
 	out, err := exec.CommandContext(ctx, k.java, format...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("format kafka storage: %w\n%s", err, lastLines(out, tailLines))
+		return fmt.Errorf("format kafka storage: %w\n%s", err, process.LastLines(out))
 	}
 	return nil
 }
 
 // properties is the configuration of one node. Groups form at once.
-func (k kafkaHome) properties(p ports) []byte {
+func (k kafkaHome) properties(p process.Ports) []byte {
 	var out bytes.Buffer
 	nodes := k.nodes
 	if nodes == nil {
-		nodes = []ports{p}
+		nodes = []process.Ports{p}
 	}
 	var voters []string
 	for i, n := range nodes {
-		voters = append(voters, fmt.Sprintf("%d@%s", i+1, n.addr(roleController)))
+		voters = append(voters, fmt.Sprintf("%d@%s", i+1, n.Addr(roleController)))
 	}
 	copies := min(len(nodes), maxCopies)
 	replicas, inSync := strconv.Itoa(copies), strconv.Itoa(max(copies-1, 1))
@@ -174,8 +196,8 @@ func (k kafkaHome) properties(p ports) []byte {
 		{"process.roles", "broker,controller"},
 		{"node.id", strconv.Itoa(k.number)},
 		{"controller.quorum.voters", strings.Join(voters, ",")},
-		{"listeners", "PLAINTEXT://" + p.addr(roleKafka) + ",CONTROLLER://" + p.addr(roleController)},
-		{"advertised.listeners", "PLAINTEXT://" + p.addr(roleKafka) + ",CONTROLLER://" + p.addr(roleController)},
+		{"listeners", "PLAINTEXT://" + p.Addr(roleKafka) + ",CONTROLLER://" + p.Addr(roleController)},
+		{"advertised.listeners", "PLAINTEXT://" + p.Addr(roleKafka) + ",CONTROLLER://" + p.Addr(roleController)},
 		{"listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"},
 		{"controller.listener.names", "CONTROLLER"},
 		{"inter.broker.listener.name", "PLAINTEXT"},
@@ -227,17 +249,10 @@ func brokerAnswers(ctx context.Context, addr string) error {
 
 // kafkaJars returns the cached directory with Kafka's jars. If it is missing, kafkaJars fills it first.
 func kafkaJars(ctx context.Context, progress io.Writer) (string, error) {
-	root, err := repositoryRoot()
-	if err != nil {
-		return "", fmt.Errorf("get kafka: %w", err)
-	}
 	sum := sha256.Sum256(kafkaPom)
-	parent := filepath.Join(cacheDir(root), "kafka")
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return "", fmt.Errorf("get kafka: %w", err)
-	}
-	jars := filepath.Join(parent, hex.EncodeToString(sum[:6]))
-	err = onceOnDisk(ctx, jars, func() error { return copyJars(ctx, progress, jars) })
+	jars, err := servers.Cached(ctx, filepath.Join(nameJavaKafka, hex.EncodeToString(sum[:6])), func(path string) error {
+		return copyJars(ctx, progress, path)
+	})
 	if err != nil {
 		return "", fmt.Errorf("get kafka: %w", err)
 	}
@@ -246,7 +261,7 @@ func kafkaJars(ctx context.Context, progress io.Writer) (string, error) {
 
 // copyJars resolves and copies the jars with Maven. The directory appears only when it is complete.
 func copyJars(ctx context.Context, progress io.Writer, jars string) error {
-	mvn, err := findTool("mvn", "install Maven to fetch Apache Kafka")
+	mvn, err := process.FindTool("mvn", "install Maven to fetch Apache Kafka")
 	if err != nil {
 		return err
 	}
@@ -260,11 +275,11 @@ func copyJars(ctx context.Context, progress io.Writer, jars string) error {
 	}
 	cmd := exec.CommandContext(ctx, mvn, "-B", "-q", "-f", pom, copyPlugin,
 		"-DincludeScope=runtime", "-DoutputDirectory="+partial)
-	done := reportProgress(progress, "fetching Apache Kafka", "takes a minute the first time", nil)
+	done := servers.ReportProgress(progress, "fetching Apache Kafka", "takes a minute the first time", nil)
 	out, err := cmd.CombinedOutput()
 	done(err)
 	if err != nil {
-		return fmt.Errorf("mvn: %w\n%s", err, urls.ReplaceAllString(lastLines(out, tailLines), "<repository>"))
+		return fmt.Errorf("mvn: %w\n%s", err, urls.ReplaceAllString(process.LastLines(out), "<repository>"))
 	}
 	return os.Rename(partial, jars)
 }

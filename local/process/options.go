@@ -1,4 +1,4 @@
-package servers
+package process
 
 import (
 	"errors"
@@ -11,12 +11,8 @@ import (
 // ErrInUse is returned when another process (or another value in this one) already runs the server on the directory.
 var ErrInUse = errors.New("data directory in use")
 
-// ErrExited is wrapped by Err and by the Start functions when a server ended unexpectedly.
+// ErrExited is wrapped by Err and by the start of a server when the server ended unexpectedly.
 var ErrExited = errors.New("server exited unexpectedly")
-
-// ErrMissingTool is returned when a program that must be installed (mvn, java, redis-server, postgres, go) is not
-// found.
-var ErrMissingTool = errors.New("required program not found")
 
 // Options are common to all servers.
 type Options struct {
@@ -25,12 +21,13 @@ type Options struct {
 	// Log receives lines for people on builds, waits and restarts. Nil discards them. Several goroutines may write at
 	// once.
 	Log io.Writer
-	// Binary replaces the cached build of Weaviate or Temporal, or the redis-server found in PATH. Empty: see [Binary].
+	// Binary replaces the program of Weaviate, Temporal or redis-server. Empty means the cached build, or the program
+	// in PATH.
 	Binary string
 }
 
-// prepare checks the options, creates the directory and returns the options with all defaults set.
-func (o Options) prepare() (Options, error) {
+// Prepare checks the options, creates the directory and returns the options with all defaults set.
+func (o Options) Prepare() (Options, error) {
 	if o.Dir == "" {
 		return o, errors.New("local server: Options.Dir is required")
 	}
@@ -47,6 +44,9 @@ func (o Options) prepare() (Options, error) {
 	}
 	return o, nil
 }
+
+// PortsFile is the path of the file in the directory that stores a server's ports.
+func (o Options) PortsFile(name string) string { return o.file(name, ".ports.json") }
 
 // file is the path of a server's file in the directory: its name and a suffix.
 func (o Options) file(name, suffix string) string { return filepath.Join(o.Dir, name+suffix) }
