@@ -122,8 +122,7 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 // Group is a command with subcommands.
 func Group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: short, Long: long,
-		Args: commandsOnly,
+		Use: use, Short: short, Long: long, Args: commandsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(commands...)

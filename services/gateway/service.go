@@ -152,9 +152,8 @@ func (b *builder) open() (err error) {
 
 // openWebhooks makes the webhooks.
 func (b *builder) openWebhooks() (err error) {
-	b.webhooks, err = webhook.New(webhooks.New(b.redis, webhooks.Options{}), webhook.Options{
-		Private: b.cfg.Webhooks.Private, Meter: b.tel.Meter.Meter(wiring.Scope), Log: b.tel.Log,
-	})
+	b.webhooks, err = webhook.New(webhooks.New(b.redis, webhooks.Options{}),
+		webhook.Options{Private: b.cfg.Webhooks.Private, Meter: b.tel.Meter.Meter(wiring.Scope), Log: b.tel.Log})
 	if err != nil {
 		return err
 	}
@@ -206,8 +205,7 @@ func (b *builder) doors(ctx context.Context) (doors, error) {
 	b.OnClose("memory changes", changes.Close)
 	streams, err := stream.New(stream.Parts{
 		Changes: changes, Auth: b.auth, Streams: b.limits.Streams, Secret: string(b.cfg.Inside.Secret),
-		Write:    rest.WriteProblem,
-		Stopping: ctx.Done(), Log: b.tel.Log,
+		Write: rest.WriteProblem, Stopping: ctx.Done(), Log: b.tel.Log,
 	})
 	if err != nil {
 		return doors{}, err

@@ -85,10 +85,9 @@ func (c commands) runIngest(ctx context.Context, file, user string, wait bool, t
 		return err
 	}
 	result := ingested{
-		Users: len(Users(out.Awaited)), Sessions: len(out.Awaited), Turns: out.Turns, Shortened: out.Shortened, Formed: wait,
-		Empty: repairs.Empty, Silent: repairs.Silent,
-		Refused: append([]string{}, out.Refused...), DeadLetters: append([]string{}, out.Dead...),
-		Seconds: time.Since(began).Seconds(),
+		Users: len(Users(out.Awaited)), Sessions: len(out.Awaited), Turns: out.Turns, Shortened: out.Shortened,
+		Formed: wait, Empty: repairs.Empty, Silent: repairs.Silent, Refused: append([]string{}, out.Refused...),
+		DeadLetters: append([]string{}, out.Dead...), Seconds: time.Since(began).Seconds(),
 	}
 	if err := c.printIngested(result, wait); err != nil {
 		return err

@@ -42,8 +42,7 @@ func (c commands) printErasures(list *mnemev1.ListErasuresResponse, now time.Tim
 	for _, e := range list.GetErasures() {
 		t.AppendRow([]any{
 			command.Printable(e.GetUserId()), e.GetErasureId(), now.Sub(e.GetStartedAt().AsTime()).Round(time.Second),
-			e.GetRounds(),
-			remainderText(e.GetRemaining()),
+			e.GetRounds(), remainderText(e.GetRemaining()),
 		})
 	}
 	t.Render()

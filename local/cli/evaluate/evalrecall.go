@@ -92,9 +92,8 @@ func (a recallArgs) check() error {
 		value, min, max int
 	}{
 		{"candidates", a.candidates, 1, 200}, {"memories", a.memories, 1, min(100, a.candidates)},
-		{"workers", a.workers, 1, 64},
-		{"users", a.users, 1, 64}, {"timed", a.timed, 0, 100_000}, {"words", a.words, 0, 10_000},
-		{"passes", a.passes, 1, 100},
+		{"workers", a.workers, 1, 64}, {"users", a.users, 1, 64}, {"timed", a.timed, 0, 100_000},
+		{"words", a.words, 0, 10_000}, {"passes", a.passes, 1, 100},
 	} {
 		if n.value < n.min || n.value > n.max {
 			return command.Usage(fmt.Errorf("--%s is %d, want %d to %d", n.flag, n.value, n.min, n.max))

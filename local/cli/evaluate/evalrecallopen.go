@@ -60,8 +60,7 @@ func (m *measured) use(s *console.Session) {
 	m.Session = s
 	m.service = recall.Service{
 		Utilizer: s.UtilizerServiceClient, Memories: s.MemoryServiceClient, UserData: s.UserDataServiceClient,
-		Diagnosis: s.DiagnosisServiceClient,
-		Reranker:  s.RerankerServiceClient,
+		Diagnosis: s.DiagnosisServiceClient, Reranker: s.RerankerServiceClient,
 	}
 	m.frees = append(m.frees, func(ctx context.Context) error { s.Close(ctx); return nil })
 }
@@ -69,10 +68,9 @@ func (m *measured) use(s *console.Session) {
 // options builds the options from the flags.
 func (m *measured) options(a recallArgs) (_ recall.Options, err error) {
 	o := recall.Options{
-		Tenant: m.Tenant, Publish: m.publishOne, Bare: m.bare, Service: m.service,
-		Candidates: a.candidates, Memories: a.memories, Words: a.words, Workers: a.workers, Users: a.users,
-		LatencySample: a.timed,
-		Answers:       a.answers,
+		Tenant: m.Tenant, Publish: m.publishOne, Bare: m.bare, Service: m.service, Candidates: a.candidates,
+		Memories: a.memories, Words: a.words, Workers: a.workers, Users: a.users, LatencySample: a.timed,
+		Answers: a.answers,
 	}
 	if a.timed == 0 {
 		o.LatencySample = -1
@@ -189,16 +187,13 @@ func (m *measured) start(ctx context.Context, c *console.Console, a recallArgs) 
 	if dir == "" {
 		dir = filepath.Join(temporary, "data")
 	}
-	environ := map[string]string{
-		"MNEME_TELEMETRY_SAMPLE_RATIO": "0.01", "MNEME_LOG_LEVEL": "warn",
-	}
+	environ := map[string]string{"MNEME_TELEMETRY_SAMPLE_RATIO": "0.01", "MNEME_LOG_LEVEL": "warn"}
 	if a.learn { // faster than users are, and on a stack without other users
 		environ["MNEME_RERANKER_USER_RATE"], environ["MNEME_RERANKER_TENANT_RATE"] = "1000000", "1000000"
 	}
 	maps.Copy(environ, laptop.ServiceSettings())
-	stack, err := standalone.Start(ctx, standalone.Options{Dir: dir, Progress: c.Err, Strategy: a.strategy,
-		Policy:  a.policy,
-		Environ: environ})
+	stack, err := standalone.Start(ctx,
+		standalone.Options{Dir: dir, Progress: c.Err, Strategy: a.strategy, Policy: a.policy, Environ: environ})
 	if errors.Is(err, standalone.ErrOtherTenant) {
 		return nil, command.Usage(err)
 	}

@@ -198,8 +198,7 @@ func (c commands) playQuestion(ctx context.Context, s *console.Session, q sample
 	r := res.Msg
 	result.Questions = append(result.Questions, demoQuestion{
 		User: q.User, Query: q.Query, Profile: r.GetProfile(), Cited: console.JSONs(r.GetCited()),
-		LatencyMS: r.GetLatencyMs(),
-		TraceID:   r.GetTraceId(),
+		LatencyMS: r.GetLatencyMs(), TraceID: r.GetTraceId(),
 	})
 	if !c.JSON {
 		fmt.Fprintf(c.Out, "\n%s: %s\n", q.User, q.Query)

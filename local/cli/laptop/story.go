@@ -89,9 +89,8 @@ func (t *story) ask(ctx context.Context, s *console.Session, questions []sample.
 		if q.User != t.user {
 			continue
 		}
-		res, err := s.Answer(ctx, connect.NewRequest(&mnemev1.AnswerRequest{
-			Recall: &mnemev1.RecallRequest{UserId: t.user, Query: q.Query},
-		}))
+		res, err := s.Answer(ctx,
+			connect.NewRequest(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: t.user, Query: q.Query}}))
 		if err != nil {
 			return err
 		}

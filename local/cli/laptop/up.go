@@ -196,11 +196,9 @@ func ServiceSettings() map[string]string {
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		for _, prefix := range []string{"MNEME_LLM_", "MNEME_EMBEDDING", "MNEME_WINDOW_WORDS", "MNEME_WINDOW_AGE",
-			"MNEME_WINDOW_IDLE",
-			"MNEME_CONSOLIDATION_", "MNEME_GATEWAY_", "MNEME_WEBHOOK_", "MNEME_DECISION_", "MNEME_FILTER_", "MNEME_HTTP_BODY_",
-			"MNEME_HTTP_HEADER_",
-			"MNEME_HTTP_MAX_",
-			"MNEME_RECALL_", "MNEME_LOG_", "MNEME_TELEMETRY_", "MNEME_BUS_", "MNEME_BOOSTER_", "MNEME_RERANKER_"} {
+			"MNEME_WINDOW_IDLE", "MNEME_CONSOLIDATION_", "MNEME_GATEWAY_", "MNEME_WEBHOOK_", "MNEME_DECISION_",
+			"MNEME_FILTER_", "MNEME_HTTP_BODY_", "MNEME_HTTP_HEADER_", "MNEME_HTTP_MAX_", "MNEME_RECALL_", "MNEME_LOG_",
+			"MNEME_TELEMETRY_", "MNEME_BUS_", "MNEME_BOOSTER_", "MNEME_RERANKER_"} {
 			if strings.HasPrefix(name, prefix) && name != "MNEME_RERANKER_URL" {
 				out[name] = value
 			}

@@ -198,8 +198,7 @@ func (c commands) printKeys(tenantID string, all []access.Key) error {
 		}
 		t.AppendRow(table.Row{
 			command.Printable(k.ID), command.Printable(k.Name), command.Printable(k.User), scopeNames(k.Scopes),
-			localTime(k.CreatedAt, ""),
-			expires, localTime(k.LastUsedAt, "never"),
+			localTime(k.CreatedAt, ""), expires, localTime(k.LastUsedAt, "never"),
 		})
 	}
 	t.Render()

@@ -124,9 +124,8 @@ func inner(value []byte, path ...protowire.Number) []byte {
 func letterOf(o owned) Letter {
 	return Letter{
 		ID: shown(o.dead.GetId()), Reason: shown(o.dead.GetReason()), Field: shown(o.dead.GetField()),
-		Handler: shown(o.dead.GetHandler()),
-		Topic:   shown(o.dead.GetTopic()), User: shown(o.scope.User), Time: o.dead.GetTime().AsTime(),
-		TurnID: shown(o.turn()),
+		Handler: shown(o.dead.GetHandler()), Topic: shown(o.dead.GetTopic()), User: shown(o.scope.User),
+		Time: o.dead.GetTime().AsTime(), TurnID: shown(o.turn()),
 	}
 }
 

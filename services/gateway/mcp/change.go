@@ -43,8 +43,7 @@ func (s *server) addChangeTools(to *sdk.Server, takes schemas) {
 			"that you do not set.",
 		costs: waits,
 		input: object(append(attributeProperties(), memoryID(),
-			text("text", "The new text of the memory.", memory.MaxTextBytes).needed(),
-			userID())...),
+			text("text", "The new text of the memory.", memory.MaxTextBytes).needed(), userID())...),
 	}, s.update)
 	add(s, to, takes, tool{
 		name: "delete_memory", title: "Forget a memory", effect: replaces,

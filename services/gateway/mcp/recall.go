@@ -168,8 +168,7 @@ func (s *server) addRecallTools(to *sdk.Server, takes schemas) {
 		does:  "Finds the memories of a user that matter for a query, best first, with their scores.",
 		costs: quick,
 		input: object(query(), userID(), number("limit", "Maximum number of memories.", 1, maxMemories, defaultFound),
-			whenAsked(),
-			filterProperty()),
+			whenAsked(), filterProperty()),
 	}, s.search)
 	add(s, to, takes, tool{
 		name: "recall", title: "Recall", effect: reads,

@@ -114,8 +114,7 @@ func whyOf(msg *mnemev1.WhyResponse) whyOutput {
 	for _, f := range msg.GetFindings() {
 		out.Findings = append(out.Findings, findingView{
 			TurnID: f.GetTurnId(), Stage: nameOf(f.GetStage(), "STAGE_"), Reason: f.GetReason(),
-			MemoryIDs: orEmpty(f.GetMemoryIds()),
-			Retrieved: f.GetRetrieved(), Ranked: f.GetRanked(),
+			MemoryIDs: orEmpty(f.GetMemoryIds()), Retrieved: f.GetRetrieved(), Ranked: f.GetRanked(),
 		})
 	}
 	for _, c := range msg.GetCandidates() {

@@ -57,9 +57,8 @@ func (a *api) entities(r *http.Request, _ fields) (any, error) {
 
 // about recalls the memories that matter about a user.
 func (a *api) about(ctx context.Context, user string) (*mnemev1.RecallResponse, error) {
-	res, err := a.Services.Recall.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{
-		UserId: user, Query: aboutQuery, Memories: aboutMemories,
-	}))
+	res, err := a.Services.Recall.Recall(ctx,
+		connect.NewRequest(&mnemev1.RecallRequest{UserId: user, Query: aboutQuery, Memories: aboutMemories}))
 	if err != nil {
 		return nil, err
 	}

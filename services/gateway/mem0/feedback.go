@@ -51,9 +51,8 @@ func (a *api) feedback(r *http.Request, in fields) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return reply{http.StatusCreated, map[string]string{
-		"id": id, "memory_id": id, "feedback": verdict, "message": message,
-	}}, nil
+	return reply{http.StatusCreated,
+		map[string]string{"id": id, "memory_id": id, "feedback": verdict, "message": message}}, nil
 }
 
 // judge reports a verdict about a memory, and returns the result. It reports nothing about memories without a

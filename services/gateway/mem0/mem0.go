@@ -51,8 +51,7 @@ func New(p Parts) http.Handler {
 func Prefixes() []string {
 	return []string{
 		"/v1/ping/", "/v1/memories/", "/v1/batch/", "/v1/event/", "/v1/events/", "/v1/entities/", "/v1/feedback/",
-		"/v1/exports/",
-		"/v1/summary/", "/v2/", "/v3/", "/api/v1/",
+		"/v1/exports/", "/v1/summary/", "/v2/", "/v3/", "/api/v1/",
 	}
 }
 
@@ -61,22 +60,20 @@ func (a *api) routes() []route {
 	memory, entity := "/v1/memories/{memory_id}/", "/entities/{entity_type}/{entity_id}/"
 	hooks, project := "/api/v1/webhooks/", "/api/v1/orgs/organizations/{org_id}/projects/"
 	return []route{
-		newRoute("GET /v1/ping/", a.ping),
-		newRoute("POST /v3/memories/add/", a.add), newRoute("POST /v3/memories/search/", a.search),
-		newRoute("POST /v3/memories/", a.list),
+		newRoute("GET /v1/ping/", a.ping), newRoute("POST /v3/memories/add/", a.add),
+		newRoute("POST /v3/memories/search/", a.search), newRoute("POST /v3/memories/", a.list),
 		newRoute("GET "+memory, a.get), newRoute("PUT "+memory, a.update), newRoute("DELETE "+memory, a.remove),
-		newRoute("GET "+memory+"history/", a.history),
-		newRoute("PUT /v1/batch/", a.updateAll), newRoute("DELETE /v1/batch/", a.removeAll),
-		newRoute("DELETE /v1/memories/", a.eraseAll), newRoute("DELETE /v1"+entity, a.eraseEntity),
-		newRoute("DELETE /v2"+entity, a.eraseEntity),
+		newRoute("GET "+memory+"history/", a.history), newRoute("PUT /v1/batch/", a.updateAll),
+		newRoute("DELETE /v1/batch/", a.removeAll), newRoute("DELETE /v1/memories/", a.eraseAll),
+		newRoute("DELETE /v1"+entity, a.eraseEntity), newRoute("DELETE /v2"+entity, a.eraseEntity),
 		newRoute("GET /v1/entities/", a.entities), newRoute("GET /v2"+entity+"profile/", a.profile),
-		newRoute("POST /v1/summary/", a.summary),
-		newRoute("GET /v1/event/{event_id}/", a.event), newRoute("GET /v1/events/", a.events),
-		newRoute("POST /v1/feedback/", a.feedback),
+		newRoute("POST /v1/summary/", a.summary), newRoute("GET /v1/event/{event_id}/", a.event),
+		newRoute("GET /v1/events/", a.events), newRoute("POST /v1/feedback/", a.feedback),
 		newRoute("POST /v1/exports/", a.export), newRoute("POST /v1/exports/get/", a.exported),
 		newRoute("GET "+hooks+"projects/{project_id}/", a.listWebhooks),
 		newRoute("POST "+hooks+"projects/{project_id}/", a.createWebhook),
-		newRoute("PUT "+hooks+"{webhook_id}/", a.updateWebhook), newRoute("DELETE "+hooks+"{webhook_id}/", a.deleteWebhook),
+		newRoute("PUT "+hooks+"{webhook_id}/", a.updateWebhook),
+		newRoute("DELETE "+hooks+"{webhook_id}/", a.deleteWebhook),
 		newRoute("GET "+project+"{project_id}/", a.project),
 		newRoute("PATCH "+project+"{project_id}/", unsupported(noInstructions)),
 		newRoute("DELETE "+project+"{project_id}/", unsupported(noProjects)),

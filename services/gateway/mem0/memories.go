@@ -166,9 +166,8 @@ type found struct {
 // find finds a memory of any user of the tenant, or of the single user of the caller's key.
 func (a *api) find(ctx context.Context, id string) (found, error) {
 	id = memory.CanonicalID(id)
-	res, err := a.Services.Memories.GetMemoryHistory(ctx, connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{
-		UserId: bound(ctx), MemoryId: id,
-	}))
+	res, err := a.Services.Memories.GetMemoryHistory(ctx,
+		connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{UserId: bound(ctx), MemoryId: id}))
 	if err != nil {
 		// a malformed id names no memory
 		if p := problem.From(err); p.Status == http.StatusNotFound || p.Field == "memory_id" {
@@ -233,8 +232,7 @@ func (a *api) remove(r *http.Request, _ fields) (any, error) {
 }
 
 func (a *api) retract(ctx context.Context, f found) error {
-	_, err := a.Services.Memories.DeleteMemory(ctx, connect.NewRequest(&mnemev1.DeleteMemoryRequest{
-		UserId: f.user, MemoryId: f.newest.GetId(),
-	}))
+	_, err := a.Services.Memories.DeleteMemory(ctx,
+		connect.NewRequest(&mnemev1.DeleteMemoryRequest{UserId: f.user, MemoryId: f.newest.GetId()}))
 	return err
 }

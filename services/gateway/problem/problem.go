@@ -77,13 +77,10 @@ const (
 func Codes() []string {
 	return append([]string{
 		CodeInvalid, CodeInvalidCursor, CodeMalformed, CodeDuplicateTurn, CodeMethod, CodeBodyTimeout, CodeMediaType,
-		CodeUnauthenticated,
-		CodeForbidden, CodeSuspended, CodeNotFound, CodeConflict, CodeKeyReused, CodeKeyInFlight, CodeKeyErased,
-		CodeKeyForeign,
-		CodeManyItems, CodeManySessions, CodeManyKeys, CodeManyWebhooks, CodeLetterRefused, CodePrecondition, CodeTooLarge,
-		CodeRateLimited,
-		CodeOverQuota,
-		CodeUnsupported, CodeInternal, CodeUnavailable,
+		CodeUnauthenticated, CodeForbidden, CodeSuspended, CodeNotFound, CodeConflict, CodeKeyReused, CodeKeyInFlight,
+		CodeKeyErased, CodeKeyForeign, CodeManyItems, CodeManySessions, CodeManyKeys, CodeManyWebhooks,
+		CodeLetterRefused, CodePrecondition, CodeTooLarge, CodeRateLimited, CodeOverQuota, CodeUnsupported,
+		CodeInternal, CodeUnavailable,
 	}, rpcerror.Reasons()...)
 }
 

@@ -25,9 +25,8 @@ var storeProblems = []struct {
 }{
 	{redisstore.ErrErased, Problem{Status: http.StatusConflict, Code: rpcerror.ReasonChanged}},
 	{idempotency.ErrReused, Problem{Status: http.StatusUnprocessableEntity, Code: CodeKeyReused, Field: IdempotencyKey}},
-	{idempotency.ErrInFlight, Problem{
-		Status: http.StatusConflict, Code: CodeKeyInFlight, Field: IdempotencyKey, RetryAfter: retryInFlight,
-	}},
+	{idempotency.ErrInFlight,
+		Problem{Status: http.StatusConflict, Code: CodeKeyInFlight, Field: IdempotencyKey, RetryAfter: retryInFlight}},
 	{idempotency.ErrErased, Problem{Status: http.StatusGone, Code: CodeKeyErased, Field: IdempotencyKey}},
 	{idempotency.ErrForeign, Problem{Status: http.StatusConflict, Code: CodeKeyForeign, Field: IdempotencyKey}},
 	{items.ErrManyItems, Problem{Status: http.StatusConflict, Code: CodeManyItems}},

@@ -109,8 +109,7 @@ func New(redis goredis.UniversalClient, limits Limits, o Options) (*Quota, error
 	})}
 	return &Quota{
 		Streams: newStreams(counts, limits, o, limited), limits: limits, counts: counts, now: o.Now, log: o.Log,
-		usage:   counter,
-		limited: limited,
+		usage: counter, limited: limited,
 	}, nil
 }
 

@@ -76,9 +76,8 @@ func (q *Quota) Turns(ctx context.Context, p access.Principal, n int) error {
 	if err := q.memories(ctx, p); err != nil || q.limits.TurnsPerMinute == 0 {
 		return err
 	}
-	a, err := q.admit(ctx, p, n, []rate{
-		{quotaTurns, store.Rate{Name: "turns", Limit: q.limits.TurnsPerMinute, Period: time.Minute}},
-	})
+	a, err := q.admit(ctx, p, n,
+		[]rate{{quotaTurns, store.Rate{Name: "turns", Limit: q.limits.TurnsPerMinute, Period: time.Minute}}})
 	switch {
 	case err != nil || a.RetryAfter == 0:
 		return err

@@ -32,9 +32,7 @@ type Streams struct {
 }
 
 func newStreams(l *link, limits Limits, o Options, limited metric.Int64Counter) *Streams {
-	return &Streams{
-		counts: l, limits: limits, lease: o.Lease, limited: limited, held: map[*lease]struct{}{},
-	}
+	return &Streams{counts: l, limits: limits, lease: o.Lease, limited: limited, held: map[*lease]struct{}{}}
 }
 
 // lease is the lease of an open stream.

@@ -148,28 +148,23 @@ func (a *API) memories() {
 			"superseded memory.",
 	}, a.deleteMemory)
 	register(a, operation{
-		id: "get-memory-history", method: http.MethodGet, path: one + "/history", tag: tagMemories, scope: access.Read,
-		status: http.StatusOK,
-		errors: conditional, summary: "Get a memory's history",
+		id: "get-memory-history", method: http.MethodGet, path: one + "/history", tag: tagMemories,
+		scope: access.Read, status: http.StatusOK, errors: conditional, summary: "Get a memory's history",
 		description: "Returns all versions of a memory, oldest first.",
 	}, a.getHistory)
 	register(a, operation{
 		id: "release-memory", method: http.MethodPost, path: one + "/release", tag: tagMemories, scope: access.Erase,
-		status: http.StatusOK,
-		errors: changed, when: matched, summary: "Release a memory",
-		description: "Ends the quarantine of a memory. Recall shows it from then on. " +
-			"You may repeat the call.",
+		status: http.StatusOK, errors: changed, when: matched, summary: "Release a memory",
+		description: "Ends the quarantine of a memory. Recall shows it from then on. You may repeat the call.",
 	}, a.releaseMemory)
 	register(a, operation{
 		id: "get-working-memory", method: http.MethodGet, path: "/users/{user}/working-memory", tag: tagMemories,
-		scope:  access.Read,
-		status: http.StatusOK, summary: "Get working memory",
+		scope: access.Read, status: http.StatusOK, summary: "Get working memory",
 		description: "Returns the sliding window of a user's recent salient turns.",
 	}, a.getWorkingMemory)
 	register(a, operation{
 		id: "get-core", method: http.MethodGet, path: "/users/{user}/core", tag: tagMemories, scope: access.Read,
-		status: http.StatusOK,
-		errors: []int{http.StatusNotModified}, summary: "Get the core block",
+		status: http.StatusOK, errors: []int{http.StatusNotModified}, summary: "Get the core block",
 		description: "Returns the core block of a user.",
 	}, a.getCore)
 }
@@ -214,8 +209,7 @@ func (a *API) turn(in NewMemory, key keyHeader, where string) (*mnemev1.Turn, er
 	}
 	out := contract.TurnToProto(memory.Turn{
 		ID: string(in.TurnID), Speaker: string(in.Speaker), Role: memory.RoleUser, Text: string(in.Content),
-		Caption: string(in.Caption),
-		Time:    at, Attributes: attributes,
+		Caption: string(in.Caption), Time: at, Attributes: attributes,
 	})
 	if out.TurnId == "" {
 		out.TurnId = deriveID(key, where, 0)
@@ -269,9 +263,8 @@ func (a *API) deleteMemory(ctx context.Context, in *changeMemory) (*oneMemory, e
 	if err := a.unchanged(ctx, in.User, in.Memory, in.Match); err != nil {
 		return nil, err
 	}
-	res, err := a.Services.Memories.DeleteMemory(ctx, connect.NewRequest(&mnemev1.DeleteMemoryRequest{
-		UserId: string(in.User), MemoryId: string(in.Memory),
-	}))
+	res, err := a.Services.Memories.DeleteMemory(ctx,
+		connect.NewRequest(&mnemev1.DeleteMemoryRequest{UserId: string(in.User), MemoryId: string(in.Memory)}))
 	if err != nil {
 		return nil, err
 	}
@@ -282,9 +275,8 @@ func (a *API) releaseMemory(ctx context.Context, in *changeMemory) (*oneMemory, 
 	if err := a.unchanged(ctx, in.User, in.Memory, in.Match); err != nil {
 		return nil, err
 	}
-	res, err := a.Services.Memories.ReleaseMemory(ctx, connect.NewRequest(&mnemev1.ReleaseMemoryRequest{
-		UserId: string(in.User), MemoryId: string(in.Memory),
-	}))
+	res, err := a.Services.Memories.ReleaseMemory(ctx,
+		connect.NewRequest(&mnemev1.ReleaseMemoryRequest{UserId: string(in.User), MemoryId: string(in.Memory)}))
 	if err != nil {
 		return nil, err
 	}
@@ -292,9 +284,8 @@ func (a *API) releaseMemory(ctx context.Context, in *changeMemory) (*oneMemory, 
 }
 
 func (a *API) getMemory(ctx context.Context, in *readMemory) (*read[MemoryWithSources], error) {
-	res, err := a.Services.Memories.GetMemory(ctx, connect.NewRequest(&mnemev1.GetMemoryRequest{
-		UserId: string(in.User), MemoryId: string(in.Memory),
-	}))
+	res, err := a.Services.Memories.GetMemory(ctx,
+		connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: string(in.User), MemoryId: string(in.Memory)}))
 	if err != nil {
 		return nil, err
 	}
@@ -302,9 +293,8 @@ func (a *API) getMemory(ctx context.Context, in *readMemory) (*read[MemoryWithSo
 }
 
 func (a *API) getHistory(ctx context.Context, in *readMemory) (*read[History], error) {
-	res, err := a.Services.Memories.GetMemoryHistory(ctx, connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{
-		UserId: string(in.User), MemoryId: string(in.Memory),
-	}))
+	res, err := a.Services.Memories.GetMemoryHistory(ctx,
+		connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{UserId: string(in.User), MemoryId: string(in.Memory)}))
 	if err != nil {
 		return nil, err
 	}

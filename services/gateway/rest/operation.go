@@ -82,8 +82,7 @@ func (o operation) describe(op *huma.Operation) {
 // commonErrors are the possible error statuses of every operation.
 var commonErrors = []int{
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests,
-	http.StatusInternalServerError,
-	http.StatusServiceUnavailable,
+	http.StatusInternalServerError, http.StatusServiceUnavailable,
 }
 
 // register adds an operation to the API.

@@ -201,9 +201,8 @@ type (
 func (a *API) recalls() {
 	register(a, operation{
 		id: "recall", method: http.MethodPost, path: "/users/{user}/recall", tag: tagRecall, scope: access.Recall,
-		status:  http.StatusOK,
-		summary: "Recall", description: "Returns a short profile of the user's memories that matter for a query, " +
-			"with citations.",
+		status: http.StatusOK, summary: "Recall",
+		description: "Returns a short profile of the user's memories that matter for a query, with citations.",
 	}, a.recall)
 	register(a, operation{
 		id: "answer", method: http.MethodPost, path: "/users/{user}/answer", tag: tagRecall, scope: access.Recall,

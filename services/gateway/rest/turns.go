@@ -313,9 +313,8 @@ func (a *API) begun(ctx context.Context, user, session string) error {
 }
 
 func (a *API) getSession(ctx context.Context, in *sessionRequest) (*sessionState, error) {
-	res, err := a.Services.Memories.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{
-		UserId: string(in.User), SessionId: string(in.Session),
-	}))
+	res, err := a.Services.Memories.GetSession(ctx,
+		connect.NewRequest(&mnemev1.GetSessionRequest{UserId: string(in.User), SessionId: string(in.Session)}))
 	if err != nil {
 		return nil, err
 	}

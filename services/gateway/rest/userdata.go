@@ -149,9 +149,8 @@ func (a *API) userData() {
 	}, a.getErasure)
 	register(a, operation{
 		id: "scan-user", method: http.MethodGet, path: user + "/scan", tag: tagUsers, scope: access.Erase,
-		status:  http.StatusOK,
-		summary: "Count the data of a user", description: "Counts the objects of a user in every store that an " +
-			"erasure covers.",
+		status: http.StatusOK, summary: "Count the data of a user",
+		description: "Counts the objects of a user in every store that an erasure covers.",
 	}, a.scanUser)
 }
 
@@ -206,8 +205,7 @@ func (a *API) importUser(ctx context.Context, in *importUser) (*imported, error)
 	}
 	if len(in.RawBody) > maxImport {
 		return nil, problem.Problem{Status: http.StatusRequestEntityTooLarge, Code: problem.CodeTooLarge,
-			Detail: "the page is too " +
-				"large: split it"}
+			Detail: "the page is too large: split it"}
 	}
 	if !utf8.Valid(in.RawBody) {
 		return nil, invalid(inBody, inBody, "is not valid UTF-8")
@@ -261,9 +259,8 @@ func (a *API) eraseUser(ctx context.Context, in *eraseUser) (*erasureAccepted, e
 }
 
 func (a *API) getErasure(ctx context.Context, in *getErasure) (*erasureState, error) {
-	res, err := a.Services.UserData.GetErasure(ctx, connect.NewRequest(&mnemev1.GetErasureRequest{
-		UserId: string(in.User), ErasureId: string(in.Erasure),
-	}))
+	res, err := a.Services.UserData.GetErasure(ctx,
+		connect.NewRequest(&mnemev1.GetErasureRequest{UserId: string(in.User), ErasureId: string(in.Erasure)}))
 	if err != nil {
 		return nil, err
 	}

@@ -215,14 +215,12 @@ func (a *API) verbatim() {
 	}, a.appendSessionItems)
 	register(a, operation{
 		id: "pop-session-item", method: http.MethodPost, path: items + "/pop", tag: tagVerbatim, scope: access.Read,
-		also: access.Erase, keyed: true,
-		status: http.StatusOK, summary: "Take the last item off a session",
+		also: access.Erase, keyed: true, status: http.StatusOK, summary: "Take the last item off a session",
 		description: "Removes the last item of a session, and returns it.",
 	}, a.popSessionItem)
 	register(a, operation{
 		id: "clear-session-items", method: http.MethodDelete, path: items, tag: tagVerbatim, scope: access.Erase,
-		status:      http.StatusNoContent,
-		summary:     "Remove the items of a session",
+		status: http.StatusNoContent, summary: "Remove the items of a session",
 		description: "Removes all items of a session. Turns and memories stay. You may repeat the call.",
 	}, a.clearSessionItems)
 }
@@ -240,11 +238,10 @@ var storeFields = map[string]struct{ needed, possible []string }{
 func (o StoreOperation) setFields() []string {
 	var out []string
 	for name, there := range map[string]bool{
-		"namespace": o.Namespace != nil, "key": o.Key != "", "value": o.Value.RawMessage != nil, "ttl_seconds": o.TTL != nil,
-		"refresh_ttl": o.Refresh != nil, "namespace_prefix": o.Prefix != nil, "filter": o.Filter.RawMessage != nil,
-		"query": o.Query != nil,
-		"limit": o.Limit != nil, "offset": o.Offset != nil, "prefix": o.Starts != nil, "suffix": o.Ends != nil,
-		"max_depth": o.MaxDepth != nil,
+		"namespace": o.Namespace != nil, "key": o.Key != "", "value": o.Value.RawMessage != nil,
+		"ttl_seconds": o.TTL != nil, "refresh_ttl": o.Refresh != nil, "namespace_prefix": o.Prefix != nil,
+		"filter": o.Filter.RawMessage != nil, "query": o.Query != nil, "limit": o.Limit != nil,
+		"offset": o.Offset != nil, "prefix": o.Starts != nil, "suffix": o.Ends != nil, "max_depth": o.MaxDepth != nil,
 	} {
 		if there {
 			out = append(out, name)

@@ -49,15 +49,12 @@ type EventTime struct {
 func memoryOf(m *mnemev1.Memory) Memory {
 	out := Memory{
 		ID: m.GetId(), Tier: contract.TierName(m), Kind: word(m.GetKind(), "KIND_"), Content: m.GetContent(),
-		Speaker: m.GetSpeaker(), Value: m.GetValue(),
-		Topic: m.GetTopic(), Keywords: m.GetKeywords(), RecordedAt: timeOf(m.GetRecordedAt()),
-		ValidFrom: timeOf(m.GetValidFrom()),
-		ValidTo:   timeOf(m.GetValidTo()), Status: word(m.GetStatus(), "STATUS_"), Version: m.GetVersion(),
-		Predecessors: m.GetPredecessorIds(),
-		Sources:      m.GetSourceTurnIds(), SessionID: m.GetSessionId(), Strategy: m.GetStrategy(),
-		PolicyVersion: m.GetPolicyVersion(),
-		OperationID:   m.GetOperationId(), TraceID: m.GetTraceId(), Quarantine: m.GetQuarantine(), Linked: m.GetLinkedIds(),
-		Attributes: attributesOf(m),
+		Speaker: m.GetSpeaker(), Value: m.GetValue(), Topic: m.GetTopic(), Keywords: m.GetKeywords(),
+		RecordedAt: timeOf(m.GetRecordedAt()), ValidFrom: timeOf(m.GetValidFrom()), ValidTo: timeOf(m.GetValidTo()),
+		Status: word(m.GetStatus(), "STATUS_"), Version: m.GetVersion(), Predecessors: m.GetPredecessorIds(),
+		Sources: m.GetSourceTurnIds(), SessionID: m.GetSessionId(), Strategy: m.GetStrategy(),
+		PolicyVersion: m.GetPolicyVersion(), OperationID: m.GetOperationId(), TraceID: m.GetTraceId(),
+		Quarantine: m.GetQuarantine(), Linked: m.GetLinkedIds(), Attributes: attributesOf(m),
 	}
 	if e := m.GetEventTime(); e != nil {
 		out.EventTime = &EventTime{
@@ -82,8 +79,7 @@ type Turn struct {
 func turnOf(t *mnemev1.Turn) Turn {
 	return Turn{
 		ID: t.GetTurnId(), Speaker: t.GetSpeaker(), Role: word(t.GetRole(), "ROLE_"), Text: t.GetText(),
-		Caption: t.GetCaption(),
-		Time:    timeOf(t.GetTime()), Attributes: attributesOf(t),
+		Caption: t.GetCaption(), Time: timeOf(t.GetTime()), Attributes: attributesOf(t),
 	}
 }
 

@@ -23,8 +23,7 @@ var errPrivate = errors.New("the address is not public")
 // notPublic4 are IPv4 networks that are not public, in addition to netip's list. They are networks of operators
 // (RFC 6598), of protocols and of tests.
 var notPublic4 = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24",
-	"198.18.0.0/15",
-	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4")
+	"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4")
 
 var (
 	// global6 is the only IPv6 network from which addresses of the internet are assigned.
@@ -108,9 +107,8 @@ func clientOf(o Options) *http.Client {
 		Timeout: o.Attempt,
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: o.Attempt, IdleConnTimeout: idleConnections,
-			MaxIdleConns:        atOnce,
-			MaxIdleConnsPerHost: perEndpoint, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
-			ExpectContinueTimeout: time.Second,
+			MaxIdleConns: atOnce, MaxIdleConnsPerHost: perEndpoint, ForceAttemptHTTP2: true,
+			MaxResponseHeaderBytes: 64 << 10, ExpectContinueTimeout: time.Second,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

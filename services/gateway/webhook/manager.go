@@ -71,8 +71,7 @@ func (h *Webhooks) Create(ctx context.Context, e Endpoint) (Endpoint, error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	e = Endpoint{
 		ID: uuid.NewString(), Name: e.Name, URL: e.URL, Types: e.Types, User: e.User, Active: true, CreatedAt: now,
-		UpdatedAt: now,
-		Secret:    newSecret(),
+		UpdatedAt: now, Secret: newSecret(),
 	}
 	return e, h.store.Create(ctx, tenant, e)
 }

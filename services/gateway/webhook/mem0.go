@@ -31,10 +31,9 @@ func typesOf(events []string) (out []changeevent.Type) {
 func mem0Of(e Endpoint) mem0.Webhook {
 	out := mem0.Webhook{
 		ID: e.ID, Name: e.Name, URL: e.URL, Active: e.Active, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
-		Secret:      e.Secret,
-		LastSuccess: e.Health.LastSuccess, LastFailure: e.Health.LastFailure, FailingSince: e.Health.FailingSince,
-		LastError: e.Health.LastError,
-		Failures:  e.Health.Failures, Pending: e.Health.Pending,
+		Secret: e.Secret, LastSuccess: e.Health.LastSuccess, LastFailure: e.Health.LastFailure,
+		FailingSince: e.Health.FailingSince, LastError: e.Health.LastError, Failures: e.Health.Failures,
+		Pending: e.Health.Pending,
 	}
 	for _, name := range []string{mem0.EventMemoryAdd, mem0.EventMemoryUpdate, mem0.EventMemoryDelete} {
 		if len(e.Types) == 0 || slices.ContainsFunc(names[name], func(t changeevent.Type) bool {
