@@ -44,6 +44,17 @@ func New(
 	}
 }
 
+// Ask makes a call of a service, and returns the message of its answer.
+func Ask[Q, A any](
+	ctx context.Context, call func(context.Context, *connect.Request[Q]) (*connect.Response[A], error), question *Q,
+) (*A, error) {
+	res, err := call(ctx, connect.NewRequest(question))
+	if err != nil {
+		return nil, err
+	}
+	return res.Msg, nil
+}
+
 // scopes holds the required scope of each call. A call that is not listed is refused. A new call needs an entry
 // first.
 var scopes = map[string]access.Scope{

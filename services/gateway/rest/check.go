@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -32,11 +33,7 @@ const maxShown = 64
 // mediaOf returns the media type of a body, which must be one of the wanted types. Without a header it is the first
 // of these.
 func mediaOf(h http.Header, want *huma.RequestBody) (string, error) {
-	known := make([]string, 0, 1)
-	for media := range want.Content {
-		known = append(known, media)
-	}
-	slices.Sort(known)
+	known := slices.Sorted(maps.Keys(want.Content))
 	header := h.Get("Content-Type")
 	if header == "" {
 		return known[0], nil

@@ -41,12 +41,12 @@ func has(list, etag string, weak bool) bool {
 
 // unchanged returns a problem unless the memory's ETag is one of the client's. Without an ETag from the client, any
 // memory is fine. If the memory changes meanwhile, the user's writer refuses changes that no longer apply.
-func (a *API) unchanged(ctx context.Context, user userID, id memoryID, wanted matchHeader) error {
-	if wanted == "" {
+func (a *API) unchanged(ctx context.Context, in OfMemory) error {
+	if in.Match == "" {
 		return nil
 	}
-	is, err := a.getMemory(ctx, &readMemory{User: user, Memory: id})
-	if err == nil && !has(string(wanted), is.ETag, false) {
+	is, err := a.getMemory(ctx, &readMemory{User: in.User, Memory: in.Memory})
+	if err == nil && !has(string(in.Match), is.ETag, false) {
 		return located{problem.Problem{
 			Status: http.StatusPreconditionFailed, Code: problem.CodePrecondition, Field: "If-Match",
 			Detail: "is not the ETag of the memory: it was changed, read it again",

@@ -76,11 +76,8 @@ func (unread) Schema(huma.Registry) *huma.Schema {
 func (a *API) turnOf(t NewTurn, at, id string) ingest.Turn {
 	out := ingest.Turn{Turn: memory.Turn{
 		ID: cmp.Or(string(t.ID), id), Role: memory.Role(t.Role), Speaker: cmp.Or(string(t.Speaker), string(t.Name), t.Role),
-		Caption: string(t.Caption), Time: a.Now().UTC(),
+		Caption: string(t.Caption), Time: a.timeOr(t.Time),
 	}}
-	if t.Time != nil {
-		out.Time = *t.Time
-	}
 	if out.Wrong = t.say(&out.Turn, at); out.Wrong != nil {
 		return out
 	}

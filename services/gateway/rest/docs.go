@@ -2,12 +2,14 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed" // of the page
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -147,12 +149,7 @@ func groups(api *huma.OpenAPI) []group {
 	for i, tag := range api.Tags {
 		out[i].Tag = tag
 	}
-	paths := make([]string, 0, len(api.Paths))
-	for path := range api.Paths {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	for _, path := range paths {
+	for _, path := range slices.Sorted(maps.Keys(api.Paths)) {
 		item := api.Paths[path]
 		for _, op := range []*huma.Operation{item.Get, item.Post, item.Patch, item.Delete} {
 			if op == nil {
@@ -172,12 +169,7 @@ func shownOf(api *huma.OpenAPI, op *huma.Operation) shownOperation {
 			out.Body = fields(api, media.Schema, 0)
 		}
 	}
-	statuses := make([]string, 0, len(op.Responses))
-	for status := range op.Responses {
-		statuses = append(statuses, status)
-	}
-	slices.Sort(statuses)
-	for _, status := range statuses {
+	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
 		r := shownResponse{Status: status, Description: op.Responses[status].Description}
 		if media := op.Responses[status].Content[jsonType]; media != nil {
 			r.Fields = fields(api, media.Schema, 0)
@@ -193,11 +185,7 @@ func fields(api *huma.OpenAPI, s *huma.Schema, depth int) []shownField {
 	if s.Type == huma.TypeArray {
 		return fields(api, s.Items, depth)
 	}
-	names := make([]string, 0, len(s.Properties))
-	for name := range s.Properties {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
+	names := slices.SortedFunc(maps.Keys(s.Properties), func(a, b string) int {
 		if ra, rb := slices.Contains(s.Required, a), slices.Contains(s.Required, b); ra != rb {
 			return map[bool]int{true: -1, false: 1}[ra]
 		}
@@ -208,10 +196,7 @@ func fields(api *huma.OpenAPI, s *huma.Schema, depth int) []shownField {
 		p := s.Properties[name]
 		r := resolve(api, p)
 		f := shownField{Depth: depth, Name: name, Type: typeOf(api, r), Required: slices.Contains(s.Required, name),
-			Description: p.Description}
-		if f.Description == "" {
-			f.Description = r.Description
-		}
+			Description: cmp.Or(p.Description, r.Description)}
 		f.Enum, f.MinToMax = limits(r)
 		out = append(append(out, f), fields(api, p, depth+1)...)
 	}

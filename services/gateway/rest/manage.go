@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -35,10 +36,8 @@ func known(t time.Time) *time.Time {
 	return &t
 }
 
-type keyList struct {
-	Body struct {
-		Keys []APIKey `json:"keys" nullable:"false" doc:"Oldest first."`
-	}
+type keyListBody struct {
+	Keys []APIKey `json:"keys" nullable:"false" doc:"Oldest first."`
 }
 
 type createKey struct {
@@ -51,11 +50,9 @@ type createKey struct {
 	}
 }
 
-type createdKey struct {
-	Body struct {
-		Key    APIKey `json:"key"`
-		Secret string `json:"api_key,omitempty" doc:"The key itself. Mneme returns it once and does not store it. The answer to a repeated request lacks it."`
-	}
+type createdKeyBody struct {
+	Key    APIKey `json:"key"`
+	Secret string `json:"api_key,omitempty" doc:"The key itself. Mneme returns it once and does not store it. The answer to a repeated request lacks it."`
 }
 
 type revokeKey struct {
@@ -88,82 +85,68 @@ type listLetters struct {
 	Cursor cursor `query:"cursor"`
 }
 
-type letterPage struct {
-	Body struct {
-		Letters []DeadLetter `json:"dead_letters" nullable:"false" doc:"Newest first."`
-		Next    string       `json:"next_cursor,omitempty" doc:"Cursor of the next page; absent on the last page."`
-	}
+type letterPageBody struct {
+	Letters []DeadLetter `json:"dead_letters" nullable:"false" doc:"Newest first."`
+	Next    string       `json:"next_cursor,omitempty" doc:"Cursor of the next page; absent on the last page."`
 }
 
 type replayLetter struct {
 	ID letterID `path:"letter"`
 }
 
-type replayed struct {
-	Body struct {
-		ID string `json:"id"`
-	}
+type replayedBody struct {
+	ID string `json:"id"`
 }
 
 type getUsage struct {
 	Day string `query:"day" format:"date" doc:"The day, in UTC. Default: today."`
 }
 
-type usageOfDay struct {
-	Body struct {
-		Day    string           `json:"day" format:"date"`
-		Counts map[string]int64 `json:"counts" doc:"Counts of requests, turns, recalls, answers, and tokens of models. Today's counts also have memories, the stored memories without former versions and deleted ones, and items, the verbatim items including the items of sessions. Both may be absent during an outage."`
-	}
+type usageOfDayBody struct {
+	Day    string           `json:"day" format:"date"`
+	Counts map[string]int64 `json:"counts" doc:"Counts of requests, turns, recalls, answers, and tokens of models. Today's counts also have memories, the stored memories without former versions and deleted ones, and items, the verbatim items including the items of sessions. Both may be absent during an outage."`
 }
 
 func (a *API) manage() {
 	register(a, operation{
-		id: "list-keys", method: http.MethodGet, path: "/keys", tag: tagTenant, scope: access.Admin, status: http.StatusOK,
-		summary: "List API keys", description: "Lists the API keys that the tenant made at run time, oldest first.",
+		id: "list-keys", route: "GET /keys", tag: tagTenant, scope: access.Admin, summary: "List API keys",
+		description: "Lists the API keys that the tenant made at run time, oldest first.",
 	}, a.listKeys)
 	register(a, operation{
-		id: "create-key", method: http.MethodPost, path: "/keys", tag: tagTenant, scope: access.Admin, keyed: true,
-		status:  http.StatusCreated,
-		secrets: []string{"api_key"}, summary: "Make an API key",
-		description: "Makes an API key of the tenant. Only the first answer has the key itself. A repeated request with " +
-			"the same Idempotency-Key gets `key` without `api_key`. If you lost the first answer, revoke the key by its id, " +
-			"and make another one.",
+		id: "create-key", route: "POST /keys", tag: tagTenant, scope: access.Admin, keyed: true,
+		status: http.StatusCreated, secrets: []string{"api_key"}, summary: "Make an API key",
+		description: "Makes an API key of the tenant. Only the first answer has the key itself. A repeated request " +
+			"with the same Idempotency-Key gets `key` without `api_key`. If you lost the first answer, revoke the key by " +
+			"its id, and make another one.",
 	}, a.createKey)
 	register(a, operation{
-		id: "revoke-key", method: http.MethodDelete, path: "/keys/{key}", tag: tagTenant, scope: access.Admin,
-		status: http.StatusNoContent,
+		id: "revoke-key", route: "DELETE /keys/{key}", tag: tagTenant, scope: access.Admin, status: http.StatusNoContent,
 		errors: []int{http.StatusNotFound}, summary: "Revoke an API key",
 		description: fmt.Sprintf("Revokes an API key for good. All replicas refuse it within %.0f seconds.",
 			access.RevokedWithin.Seconds()),
 	}, a.revokeKey)
 	register(a, operation{
-		id: "list-dead-letters", method: http.MethodGet, path: "/dead-letters", tag: tagTenant, scope: access.Admin,
-		status:  http.StatusOK,
+		id: "list-dead-letters", route: "GET /dead-letters", tag: tagTenant, scope: access.Admin,
 		summary: "List dead letters", description: "Lists records of the tenant that Mneme cannot process, newest first.",
 	}, a.listLetters)
 	register(a, operation{
-		id: "replay-dead-letter", method: http.MethodPost, path: "/dead-letters/{letter}/replay", tag: tagTenant,
-		scope:  access.Admin,
-		status: http.StatusAccepted, errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Replay a dead letter",
+		id: "replay-dead-letter", route: "POST /dead-letters/{letter}/replay", tag: tagTenant, scope: access.Admin,
+		status: http.StatusAccepted, errors: []int{http.StatusNotFound, http.StatusConflict},
+		summary:     "Replay a dead letter",
 		description: "Processes the record again. Steps that are done already have no further effect.",
 	}, a.replayLetter)
 	register(a, operation{
-		id: "get-usage", method: http.MethodGet, path: "/usage", tag: tagTenant, scope: access.Admin, status: http.StatusOK,
-		summary: "Get usage", description: "Returns the counts of a tenant for a day.",
+		id: "get-usage", route: "GET /usage", tag: tagTenant, scope: access.Admin, summary: "Get usage",
+		description: "Returns the counts of a tenant for a day.",
 	}, a.getUsage)
 }
 
-func (a *API) listKeys(ctx context.Context, _ *nothing) (*keyList, error) {
+func (a *API) listKeys(ctx context.Context, _ *nothing) (*answer[keyListBody], error) {
 	all, err := a.Keys.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := &keyList{}
-	out.Body.Keys = each(all, keyOf)
-	return out, nil
+	return respond(all, err, func(all []access.Key) keyListBody { return keyListBody{each(all, keyOf)} })
 }
 
-func (a *API) createKey(ctx context.Context, in *createKey) (*createdKey, error) {
+func (a *API) createKey(ctx context.Context, in *createKey) (*answer[createdKeyBody], error) {
 	k := access.Key{
 		Name: string(in.Body.Name), User: string(in.Body.User),
 		Scopes: each(in.Body.Scopes, func(s string) access.Scope { return access.Scope(s) }),
@@ -172,52 +155,33 @@ func (a *API) createKey(ctx context.Context, in *createKey) (*createdKey, error)
 		k.ExpiresAt = *in.Body.ExpiresAt
 	}
 	k, text, err := a.Keys.Create(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	out := &createdKey{}
-	out.Body.Key, out.Body.Secret = keyOf(k), text
-	return out, nil
+	return respond(k, err, func(k access.Key) createdKeyBody { return createdKeyBody{keyOf(k), text} })
 }
 
 func (a *API) revokeKey(ctx context.Context, in *revokeKey) (*nothing, error) {
 	return nil, a.Keys.Revoke(ctx, string(in.ID))
 }
 
-func (a *API) listLetters(ctx context.Context, in *listLetters) (*letterPage, error) {
+func (a *API) listLetters(ctx context.Context, in *listLetters) (*answer[letterPageBody], error) {
 	all := listOf(ctx, "dead letters")
 	place, err := all.place(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
 	letters, next, err := a.DeadLetters.List(ctx, in.Limit, string(place))
-	if err != nil {
-		return nil, err
-	}
-	out := &letterPage{}
-	out.Body.Letters, out.Body.Next = each(letters, deadLetterOf), all.cursor([]byte(next))
-	return out, nil
+	return respond(letters, err, func(letters []Letter) letterPageBody {
+		return letterPageBody{each(letters, deadLetterOf), all.cursor([]byte(next))}
+	})
 }
 
-func (a *API) replayLetter(ctx context.Context, in *replayLetter) (*replayed, error) {
-	if err := a.DeadLetters.Replay(ctx, string(in.ID)); err != nil {
-		return nil, err
-	}
-	out := &replayed{}
-	out.Body.ID = string(in.ID)
-	return out, nil
+func (a *API) replayLetter(ctx context.Context, in *replayLetter) (*answer[replayedBody], error) {
+	return respond(string(in.ID), a.DeadLetters.Replay(ctx, string(in.ID)), replayedOf)
 }
 
-func (a *API) getUsage(ctx context.Context, in *getUsage) (*usageOfDay, error) {
-	day := in.Day
-	if day == "" {
-		day = a.Now().UTC().Format(time.DateOnly)
-	}
+func replayedOf(id string) replayedBody { return replayedBody{id} }
+
+func (a *API) getUsage(ctx context.Context, in *getUsage) (*answer[usageOfDayBody], error) {
+	day := cmp.Or(in.Day, a.Now().UTC().Format(time.DateOnly))
 	counts, err := a.Usage.Usage(ctx, day)
-	if err != nil {
-		return nil, err
-	}
-	out := &usageOfDay{}
-	out.Body.Day, out.Body.Counts = day, counts
-	return out, nil
+	return respond(counts, err, func(counts map[string]int64) usageOfDayBody { return usageOfDayBody{day, counts} })
 }

@@ -1,15 +1,15 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"connectrpc.com/connect"
-
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -27,11 +27,9 @@ type listMemories struct {
 	Filter filterText `query:"filter"`
 }
 
-type memoryPage struct {
-	Body struct {
-		Memories []Memory `json:"memories" nullable:"false" doc:"Oldest first."`
-		Next     string   `json:"next_cursor,omitempty" doc:"Cursor of the next page; absent on the last page."`
-	}
+type memoryPageBody struct {
+	Memories []Memory `json:"memories" nullable:"false" doc:"Oldest first."`
+	Next     string   `json:"next_cursor,omitempty" doc:"Cursor of the next page; absent on the last page."`
 }
 
 // NewMemory is a memory in a caller's own words.
@@ -57,13 +55,12 @@ type addMemory struct {
 
 type updateMemory struct {
 	Keyed
-	User   userID      `path:"user"`
-	Memory memoryID    `path:"memory"`
-	Match  matchHeader `header:"If-Match"`
-	Body   NewMemory
+	OfMemory
+	Body NewMemory
 }
 
-type changeMemory struct {
+// OfMemory is the part of a request that names a memory to change.
+type OfMemory struct {
 	User   userID      `path:"user"`
 	Memory memoryID    `path:"memory"`
 	Match  matchHeader `header:"If-Match"`
@@ -102,12 +99,8 @@ type History struct {
 	Versions []Memory `json:"versions" nullable:"false" doc:"Oldest first."`
 }
 
-type oneMemory struct{ Body Memory }
-
-type workingMemory struct {
-	Body struct {
-		Turns []Turn `json:"turns" nullable:"false" doc:"Oldest first."`
-	}
+type workingMemoryBody struct {
+	Turns []Turn `json:"turns" nullable:"false" doc:"Oldest first."`
 }
 
 func (a *API) memories() {
@@ -116,60 +109,55 @@ func (a *API) memories() {
 	changed := []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}
 	matched := []conditionalScope{{If: "with `If-Match`", Scope: access.Read}}
 	register(a, operation{
-		id: "list-memories", method: http.MethodGet, path: all, tag: tagMemories, scope: access.Read, status: http.StatusOK,
-		summary: "List memories",
-		description: "Lists a user's memories, oldest first. " +
-			"Talk, the parts of turns that are only searchable, is left out unless `tier` requests it.",
+		id: "list-memories", route: "GET " + all, tag: tagMemories, scope: access.Read, summary: "List memories",
+		description: "Lists a user's memories, oldest first. Talk, the parts of turns that are only searchable, is " +
+			"left out unless `tier` requests it.",
 	}, a.listMemories)
 	register(a, operation{
-		id: "add-memory", method: http.MethodPost, path: all, tag: tagMemories, scope: access.Ingest, keyed: true,
-		status:  http.StatusCreated,
-		summary: "Add a memory", description: "Stores a memory with your text, without comparing it with stored memories. " +
-			"You can read it as soon as the answer arrives.",
+		id: "add-memory", route: "POST " + all, tag: tagMemories, scope: access.Ingest, keyed: true,
+		status: http.StatusCreated, summary: "Add a memory",
+		description: "Stores a memory with your text, without comparing it with stored memories. You can read it as " +
+			"soon as the answer arrives.",
 	}, a.addMemory)
 	register(a, operation{
-		id: "get-memory", method: http.MethodGet, path: one, tag: tagMemories, scope: access.Read, status: http.StatusOK,
-		errors:  conditional,
+		id: "get-memory", route: "GET " + one, tag: tagMemories, scope: access.Read, errors: conditional,
 		summary: "Get a memory", description: "Returns a memory with its source turns.",
 	}, a.getMemory)
 	register(a, operation{
-		id: "update-memory", method: http.MethodPatch, path: one, tag: tagMemories, scope: access.Erase, keyed: true,
-		status: http.StatusOK,
-		errors: changed, when: matched, summary: "Update a memory",
-		description: "Writes a new version of a valid memory with your text, and returns it. The new version has a new id " +
-			"and supersedes the previous one. It keeps the previous attributes unless you replace them. To change the " +
+		id: "update-memory", route: "PATCH " + one, tag: tagMemories, scope: access.Erase, when: matched, keyed: true,
+		errors: changed, summary: "Update a memory",
+		description: "Writes a new version of a valid memory with your text, and returns it. The new version has a new " +
+			"id and supersedes the previous one. It keeps the previous attributes unless you replace them. To change the " +
 			"metadata alone, send the same content with other metadata.",
 	}, a.updateMemory)
 	register(a, operation{
-		id: "delete-memory", method: http.MethodDelete, path: one, tag: tagMemories, scope: access.Erase,
-		status: http.StatusOK, errors: changed,
-		when: matched, summary: "Retract a memory",
+		id: "delete-memory", route: "DELETE " + one, tag: tagMemories, scope: access.Erase, when: matched,
+		errors: changed, summary: "Retract a memory",
 		description: "Retracts a memory. Recall no longer shows it, and its history stays. The call refuses a " +
 			"superseded memory.",
 	}, a.deleteMemory)
 	register(a, operation{
-		id: "get-memory-history", method: http.MethodGet, path: one + "/history", tag: tagMemories,
-		scope: access.Read, status: http.StatusOK, errors: conditional, summary: "Get a memory's history",
+		id: "get-memory-history", route: "GET " + one + "/history", tag: tagMemories, scope: access.Read,
+		errors: conditional, summary: "Get a memory's history",
 		description: "Returns all versions of a memory, oldest first.",
 	}, a.getHistory)
 	register(a, operation{
-		id: "release-memory", method: http.MethodPost, path: one + "/release", tag: tagMemories, scope: access.Erase,
-		status: http.StatusOK, errors: changed, when: matched, summary: "Release a memory",
+		id: "release-memory", route: "POST " + one + "/release", tag: tagMemories, scope: access.Erase, when: matched,
+		errors: changed, summary: "Release a memory",
 		description: "Ends the quarantine of a memory. Recall shows it from then on. You may repeat the call.",
 	}, a.releaseMemory)
 	register(a, operation{
-		id: "get-working-memory", method: http.MethodGet, path: "/users/{user}/working-memory", tag: tagMemories,
-		scope: access.Read, status: http.StatusOK, summary: "Get working memory",
-		description: "Returns the sliding window of a user's recent salient turns.",
+		id: "get-working-memory", route: "GET /users/{user}/working-memory", tag: tagMemories, scope: access.Read,
+		summary: "Get working memory", description: "Returns the sliding window of a user's recent salient turns.",
 	}, a.getWorkingMemory)
 	register(a, operation{
-		id: "get-core", method: http.MethodGet, path: "/users/{user}/core", tag: tagMemories, scope: access.Read,
-		status: http.StatusOK, errors: []int{http.StatusNotModified}, summary: "Get the core block",
+		id: "get-core", route: "GET /users/{user}/core", tag: tagMemories, scope: access.Read,
+		errors: []int{http.StatusNotModified}, summary: "Get the core block",
 		description: "Returns the core block of a user.",
 	}, a.getCore)
 }
 
-func (a *API) listMemories(ctx context.Context, in *listMemories) (*memoryPage, error) {
+func (a *API) listMemories(ctx context.Context, in *listMemories) (*answer[memoryPageBody], error) {
 	which := append([]string{string(in.User), string(in.Filter), in.Tier},
 		slices.Compact(slices.Sorted(slices.Values(in.Status)))...)
 	all := listOf(ctx, "memories", which...)
@@ -187,14 +175,9 @@ func (a *API) listMemories(ctx context.Context, in *listMemories) (*memoryPage, 
 	for _, s := range in.Status {
 		req.Statuses = append(req.Statuses, mnemev1.Status(mnemev1.Status_value["STATUS_"+strings.ToUpper(s)]))
 	}
-	res, err := a.Services.Memories.ListMemories(ctx, connect.NewRequest(req))
-	if err != nil {
-		return nil, err
-	}
-	out := &memoryPage{}
-	out.Body.Memories, out.Body.Next = each(res.Msg.GetMemories(), memoryOf),
-		all.cursor([]byte(res.Msg.GetNextPageToken()))
-	return out, nil
+	return ask(ctx, a.Services.Memories.ListMemories, req, func(res *mnemev1.ListMemoriesResponse) memoryPageBody {
+		return memoryPageBody{each(res.GetMemories(), memoryOf), all.cursor([]byte(res.GetNextPageToken()))}
+	})
 }
 
 // turn returns the turn that carries a memory in the caller's words.
@@ -203,13 +186,9 @@ func (a *API) turn(in NewMemory, key keyHeader, where string) (*mnemev1.Turn, er
 	if err != nil {
 		return nil, err
 	}
-	at := a.Now().UTC()
-	if in.Time != nil {
-		at = *in.Time
-	}
 	out := contract.TurnToProto(memory.Turn{
 		ID: string(in.TurnID), Speaker: string(in.Speaker), Role: memory.RoleUser, Text: string(in.Content),
-		Caption: string(in.Caption), Time: at, Attributes: attributes,
+		Caption: string(in.Caption), Time: a.timeOr(in.Time), Attributes: attributes,
 	})
 	if out.TurnId == "" {
 		out.TurnId = deriveID(key, where, 0)
@@ -223,99 +202,83 @@ func (a *API) turn(in NewMemory, key keyHeader, where string) (*mnemev1.Turn, er
 	return out, nil
 }
 
-func (a *API) addMemory(ctx context.Context, in *addMemory) (*oneMemory, error) {
-	session := string(in.Body.Session)
-	if session == "" {
-		session = verbatimSession
+// timeOr is a given time, or now.
+func (a *API) timeOr(given *time.Time) time.Time {
+	if given != nil {
+		return *given
 	}
+	return a.Now().UTC()
+}
+
+func (a *API) addMemory(ctx context.Context, in *addMemory) (*answer[Memory], error) {
+	session := cmp.Or(string(in.Body.Session), verbatimSession)
 	turn, err := a.turn(in.Body.NewMemory, in.Key, "memory of "+session)
 	if err != nil {
 		return nil, err
 	}
-	res, err := a.Services.Memories.AddMemory(ctx, connect.NewRequest(&mnemev1.AddMemoryRequest{
+	return ask(ctx, a.Services.Memories.AddMemory, &mnemev1.AddMemoryRequest{
 		UserId: string(in.User), Turn: turn, SessionId: session,
 		Kind: mnemev1.Kind(mnemev1.Kind_value["KIND_"+strings.ToUpper(in.Body.Kind)]),
-	}))
-	if err != nil {
-		return nil, err
-	}
-	return &oneMemory{memoryOf(res.Msg.GetMemory())}, nil
+	}, memoryIn)
 }
 
-func (a *API) updateMemory(ctx context.Context, in *updateMemory) (*oneMemory, error) {
-	if err := a.unchanged(ctx, in.User, in.Memory, in.Match); err != nil {
+func (a *API) updateMemory(ctx context.Context, in *updateMemory) (*answer[Memory], error) {
+	if err := a.unchanged(ctx, in.OfMemory); err != nil {
 		return nil, err
 	}
 	turn, err := a.turn(in.Body, in.Key, "version of "+string(in.Memory))
 	if err != nil {
 		return nil, err
 	}
-	res, err := a.Services.Memories.UpdateMemory(ctx, connect.NewRequest(&mnemev1.UpdateMemoryRequest{
-		UserId: string(in.User), MemoryId: string(in.Memory), Turn: turn,
-	}))
-	if err != nil {
-		return nil, err
-	}
-	return &oneMemory{memoryOf(res.Msg.GetMemory())}, nil
+	return ask(ctx, a.Services.Memories.UpdateMemory,
+		&mnemev1.UpdateMemoryRequest{UserId: string(in.User), MemoryId: string(in.Memory), Turn: turn}, memoryIn)
 }
 
-func (a *API) deleteMemory(ctx context.Context, in *changeMemory) (*oneMemory, error) {
-	if err := a.unchanged(ctx, in.User, in.Memory, in.Match); err != nil {
+func (a *API) deleteMemory(ctx context.Context, in *OfMemory) (*answer[Memory], error) {
+	if err := a.unchanged(ctx, *in); err != nil {
 		return nil, err
 	}
-	res, err := a.Services.Memories.DeleteMemory(ctx,
-		connect.NewRequest(&mnemev1.DeleteMemoryRequest{UserId: string(in.User), MemoryId: string(in.Memory)}))
-	if err != nil {
-		return nil, err
-	}
-	return &oneMemory{memoryOf(res.Msg.GetMemory())}, nil
+	return ask(ctx, a.Services.Memories.DeleteMemory,
+		&mnemev1.DeleteMemoryRequest{UserId: string(in.User), MemoryId: string(in.Memory)}, memoryIn)
 }
 
-func (a *API) releaseMemory(ctx context.Context, in *changeMemory) (*oneMemory, error) {
-	if err := a.unchanged(ctx, in.User, in.Memory, in.Match); err != nil {
+func (a *API) releaseMemory(ctx context.Context, in *OfMemory) (*answer[Memory], error) {
+	if err := a.unchanged(ctx, *in); err != nil {
 		return nil, err
 	}
-	res, err := a.Services.Memories.ReleaseMemory(ctx,
-		connect.NewRequest(&mnemev1.ReleaseMemoryRequest{UserId: string(in.User), MemoryId: string(in.Memory)}))
-	if err != nil {
-		return nil, err
-	}
-	return &oneMemory{memoryOf(res.Msg.GetMemory())}, nil
+	return ask(ctx, a.Services.Memories.ReleaseMemory,
+		&mnemev1.ReleaseMemoryRequest{UserId: string(in.User), MemoryId: string(in.Memory)}, memoryIn)
 }
 
 func (a *API) getMemory(ctx context.Context, in *readMemory) (*read[MemoryWithSources], error) {
-	res, err := a.Services.Memories.GetMemory(ctx,
-		connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: string(in.User), MemoryId: string(in.Memory)}))
+	res, err := backend.Ask(ctx, a.Services.Memories.GetMemory,
+		&mnemev1.GetMemoryRequest{UserId: string(in.User), MemoryId: string(in.Memory)})
 	if err != nil {
 		return nil, err
 	}
-	return conditional(MemoryWithSources{memoryOf(res.Msg.GetMemory()), each(res.Msg.GetSources(), turnOf)}, in.IfNone)
+	return conditional(MemoryWithSources{memoryIn(res), each(res.GetSources(), turnOf)}, in.IfNone)
 }
 
 func (a *API) getHistory(ctx context.Context, in *readMemory) (*read[History], error) {
-	res, err := a.Services.Memories.GetMemoryHistory(ctx,
-		connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{UserId: string(in.User), MemoryId: string(in.Memory)}))
+	res, err := backend.Ask(ctx, a.Services.Memories.GetMemoryHistory,
+		&mnemev1.GetMemoryHistoryRequest{UserId: string(in.User), MemoryId: string(in.Memory)})
 	if err != nil {
 		return nil, err
 	}
-	return conditional(History{each(res.Msg.GetVersions(), memoryOf)}, in.IfNone)
+	return conditional(History{each(res.GetVersions(), memoryOf)}, in.IfNone)
 }
 
-func (a *API) getWorkingMemory(ctx context.Context, in *userRequest) (*workingMemory, error) {
-	res, err := a.Services.Memories.GetWorkingMemory(ctx,
-		connect.NewRequest(&mnemev1.GetWorkingMemoryRequest{UserId: string(in.User)}))
-	if err != nil {
-		return nil, err
-	}
-	out := &workingMemory{}
-	out.Body.Turns = each(res.Msg.GetTurns(), turnOf)
-	return out, nil
+func (a *API) getWorkingMemory(ctx context.Context, in *userRequest) (*answer[workingMemoryBody], error) {
+	return ask(ctx, a.Services.Memories.GetWorkingMemory, &mnemev1.GetWorkingMemoryRequest{UserId: string(in.User)},
+		func(res *mnemev1.GetWorkingMemoryResponse) workingMemoryBody {
+			return workingMemoryBody{each(res.GetTurns(), turnOf)}
+		})
 }
 
 func (a *API) getCore(ctx context.Context, in *readUser) (*read[CoreBlock], error) {
-	res, err := a.Services.Memories.GetCore(ctx, connect.NewRequest(&mnemev1.GetCoreRequest{UserId: string(in.User)}))
+	res, err := backend.Ask(ctx, a.Services.Memories.GetCore, &mnemev1.GetCoreRequest{UserId: string(in.User)})
 	if err != nil {
 		return nil, err
 	}
-	return conditional(coreOf(res.Msg.GetCore()), in.IfNone)
+	return conditional(coreOf(res.GetCore()), in.IfNone)
 }

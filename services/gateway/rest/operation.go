@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -19,9 +20,11 @@ import (
 
 // operation is one of the API's.
 type operation struct {
-	id, method, path, tag string
-	summary, description  string
-	scope                 access.Scope
+	id, tag              string
+	summary, description string
+	scope                access.Scope
+	// route is the method and the path, as in "GET /keys".
+	route string
 	// also is an additional required scope. It is empty for none.
 	also access.Scope
 	// when lists the scopes that some requests need in addition.
@@ -30,7 +33,7 @@ type operation struct {
 	keyed bool
 	// secrets are fields of the answer that are shown once: not where a request is repeated.
 	secrets []string
-	// status is the status of the answer.
+	// status is the status of the answer. 0 means 200.
 	status int
 	// answers are the bodies of the answers by status, if there is more than one.
 	answers map[int]*huma.Schema
@@ -87,8 +90,10 @@ var commonErrors = []int{
 
 // register adds an operation to the API.
 func register[I, O any](a *API, o operation, handle func(context.Context, *I) (*O, error)) {
+	o.status = cmp.Or(o.status, http.StatusOK)
+	method, path, _ := strings.Cut(o.route, " ")
 	op := &huma.Operation{
-		OperationID: o.id, Method: o.method, Path: base + o.path, Tags: []string{o.tag}, Summary: o.summary,
+		OperationID: o.id, Method: method, Path: base + path, Tags: []string{o.tag}, Summary: o.summary,
 		Description:   o.description,
 		DefaultStatus: o.status, Responses: map[string]*huma.Response{},
 		SkipValidateParams: true, SkipValidateBody: true, // check does, with the same schemas

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"connectrpc.com/connect"
-
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/access"
 )
@@ -187,91 +185,62 @@ func diagnosisOf(r *mnemev1.WhyResponse) Diagnosis {
 	return out
 }
 
-type (
-	recalled  struct{ Body Recall }
-	answered  struct{ Body Answer }
-	diagnosed struct{ Body Diagnosis }
-	reported  struct {
-		Body struct {
-			RecallID string `json:"recall_id"`
-		}
-	}
-)
+type reportedBody struct {
+	RecallID string `json:"recall_id"`
+}
 
 func (a *API) recalls() {
 	register(a, operation{
-		id: "recall", method: http.MethodPost, path: "/users/{user}/recall", tag: tagRecall, scope: access.Recall,
-		status: http.StatusOK, summary: "Recall",
+		id: "recall", route: "POST /users/{user}/recall", tag: tagRecall, scope: access.Recall, summary: "Recall",
 		description: "Returns a short profile of the user's memories that matter for a query, with citations.",
 	}, a.recall)
 	register(a, operation{
-		id: "answer", method: http.MethodPost, path: "/users/{user}/answer", tag: tagRecall, scope: access.Recall,
-		status:  http.StatusOK,
-		summary: "Answer", description: "Recalls memories, and answers the query from the profile, with citations.",
+		id: "answer", route: "POST /users/{user}/answer", tag: tagRecall, scope: access.Recall, summary: "Answer",
+		description: "Recalls memories, and answers the query from the profile, with citations.",
 	}, a.answer)
 	register(a, operation{
-		id: "report-citations", method: http.MethodPost, path: "/users/{user}/citations", tag: tagRecall,
-		scope:  access.Recall,
+		id: "report-citations", route: "POST /users/{user}/citations", tag: tagRecall, scope: access.Recall,
 		status: http.StatusAccepted, summary: "Report citations",
-		description: "Reports the memories of a recall that your own answer used. The tenant's ranking learns from it. A " +
-			"repeated report has no effect.",
+		description: "Reports the memories of a recall that your own answer used. The tenant's ranking learns from it. " +
+			"A repeated report has no effect.",
 	}, a.cite)
 	register(a, operation{
-		id: "why", method: http.MethodPost, path: "/users/{user}/why", tag: tagRecall, scope: access.Read,
-		status:  http.StatusOK,
-		summary: "Diagnose a recall", description: "Returns the earliest stage that lost an expected statement. " +
-			"The ranking does not learn from the call.",
+		id: "why", route: "POST /users/{user}/why", tag: tagRecall, scope: access.Read, summary: "Diagnose a recall",
+		description: "Returns the earliest stage that lost an expected statement. The ranking does not learn from the " +
+			"call.",
 	}, a.why)
 }
 
-func (a *API) recall(ctx context.Context, in *recallRequest) (*recalled, error) {
+func (a *API) recall(ctx context.Context, in *recallRequest) (*answer[Recall], error) {
 	req, err := in.Body.request(in.User)
 	if err != nil {
 		return nil, err
 	}
-	res, err := a.Services.Recall.Recall(ctx, connect.NewRequest(req))
-	if err != nil {
-		return nil, err
-	}
-	return &recalled{recallOf(res.Msg)}, nil
+	return ask(ctx, a.Services.Recall.Recall, req, recallOf)
 }
 
-func (a *API) answer(ctx context.Context, in *recallRequest) (*answered, error) {
+func (a *API) answer(ctx context.Context, in *recallRequest) (*answer[Answer], error) {
 	req, err := in.Body.request(in.User)
 	if err != nil {
 		return nil, err
 	}
-	res, err := a.Services.Recall.Answer(ctx, connect.NewRequest(&mnemev1.AnswerRequest{Recall: req}))
-	if err != nil {
-		return nil, err
-	}
-	return &answered{answerOf(res.Msg)}, nil
+	return ask(ctx, a.Services.Recall.Answer, &mnemev1.AnswerRequest{Recall: req}, answerOf)
 }
 
-func (a *API) cite(ctx context.Context, in *citationsRequest) (*reported, error) {
-	_, err := a.Services.Recall.ReportCitations(ctx, connect.NewRequest(&mnemev1.ReportCitationsRequest{
-		UserId: string(in.User), RecallId: string(in.Body.RecallID), ShownIds: texts(in.Body.Shown),
-		CitedIds: texts(in.Body.Cited),
-	}))
-	if err != nil {
-		return nil, err
-	}
-	out := &reported{}
-	out.Body.RecallID = string(in.Body.RecallID)
-	return out, nil
+func (a *API) cite(ctx context.Context, in *citationsRequest) (*answer[reportedBody], error) {
+	id := string(in.Body.RecallID)
+	return ask(ctx, a.Services.Recall.ReportCitations, &mnemev1.ReportCitationsRequest{
+		UserId: string(in.User), RecallId: id, ShownIds: texts(in.Body.Shown), CitedIds: texts(in.Body.Cited),
+	}, func(*mnemev1.ReportCitationsResponse) reportedBody { return reportedBody{id} })
 }
 
-func (a *API) why(ctx context.Context, in *whyRequest) (*diagnosed, error) {
+func (a *API) why(ctx context.Context, in *whyRequest) (*answer[Diagnosis], error) {
 	req, err := in.Body.request(in.User)
 	if err != nil {
 		return nil, err
 	}
-	res, err := a.Services.Diagnosis.Why(ctx, connect.NewRequest(&mnemev1.WhyRequest{
+	return ask(ctx, a.Services.Diagnosis.Why, &mnemev1.WhyRequest{
 		Recall: req, ExpectTurnIds: texts(in.Body.ExpectTurns), ExpectText: string(in.Body.ExpectText),
 		RecallId: string(in.Body.RecallID),
-	}))
-	if err != nil {
-		return nil, err
-	}
-	return &diagnosed{diagnosisOf(res.Msg)}, nil
+	}, diagnosisOf)
 }

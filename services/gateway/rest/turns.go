@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"connectrpc.com/connect"
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
 	"github.com/mneme-memory/mneme/services/gateway/ingest"
 	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
@@ -72,9 +72,8 @@ func (newTurns) Schema(known huma.Registry) *huma.Schema {
 
 type putTurns struct {
 	Keyed
-	User    userID `path:"user"`
-	Session textID `path:"session" doc:"The session."`
-	Body    struct {
+	OfSession
+	Body struct {
 		Turns     newTurns `json:"turns" minItems:"1" maxItems:"200" nullable:"false" doc:"The turns, in the order of the conversation."`
 		IdleAfter count    `json:"idle_after_seconds,omitempty" minimum:"1" maximum:"86400" doc:"Mneme closes the session after this time without a new turn. The value holds until later turns bring another one. Default: only a call closes the session."`
 	}
@@ -127,31 +126,27 @@ type putTurnsAnswer struct {
 }
 
 type closeSession struct {
-	User    userID `path:"user"`
-	Session textID `path:"session" doc:"The session."`
-	Body    *struct {
+	OfSession
+	Body *struct {
 		LastTurn textID `json:"last_turn_id,omitempty" doc:"The id of the session's last turn. A repeated close after the same turn has no further effect. At most 128 bytes."`
 	} `required:"false"`
 }
 
-type closedSession struct {
-	Body struct {
-		StatusURL string `json:"status_url" doc:"URL of the session's status."`
-	}
+type closedSessionBody struct {
+	StatusURL string `json:"status_url" doc:"URL of the session's status."`
 }
 
-type sessionRequest struct {
+// OfSession is the part of a request that names a session.
+type OfSession struct {
 	User    userID `path:"user"`
 	Session textID `path:"session" doc:"The session."`
 }
 
-type sessionState struct {
-	Body struct {
-		State      string     `json:"state" enum:"pending,formed" doc:"The state; formed after the consolidation of a closed session."`
-		FormedAt   *time.Time `json:"formed_at,omitempty" doc:"Time of the last write of its memories."`
-		Turns      uint32     `json:"turns" doc:"Number of consolidated turns."`
-		Operations uint32     `json:"operations" doc:"Number of operations on memories."`
-	}
+type sessionStateBody struct {
+	State      string     `json:"state" enum:"pending,formed" doc:"The state; formed after the consolidation of a closed session."`
+	FormedAt   *time.Time `json:"formed_at,omitempty" doc:"Time of the last write of its memories."`
+	Turns      uint32     `json:"turns" doc:"Number of consolidated turns."`
+	Operations uint32     `json:"operations" doc:"Number of operations on memories."`
 }
 
 type turnRequest struct {
@@ -177,50 +172,45 @@ type Saliency struct {
 	DecidedAt     *time.Time `json:"decided_at,omitempty"`
 }
 
-type turnStatus struct{ Body TurnStatus }
-
 func (a *API) turns() {
 	register(a, operation{
-		id: "put-turns", method: http.MethodPost, path: "/users/{user}/sessions/{session}/turns", tag: tagTurns,
-		scope: access.Ingest,
-		keyed: true, status: http.StatusAccepted, summary: "Add turns",
+		id: "put-turns", route: "POST /users/{user}/sessions/{session}/turns", tag: tagTurns, scope: access.Ingest,
+		keyed: true, status: http.StatusAccepted,
 		answers: map[int]*huma.Schema{
 			http.StatusAccepted:    schemaOf[AcceptedTurns](a.huma, ""),
 			http.StatusMultiStatus: schemaOf[TurnResults](a.huma, ""),
 		},
+		summary: "Add turns",
 		description: "Adds turns to a session, in order. With the answer 202, all in-sync replicas of the bus have " +
-			"acknowledged every turn. With 207, the gateway left out or shortened some turns, or does not remember them. The " +
-			"answer has one result for each turn. The gateway does not remember turns of the roles system, developer, tool " +
-			"and function, and turns of the assistant with calls of tools and without a text. It answers 207 to a request " +
-			"with only such turns. It leaves out the turns with a wrong value: a text that is too long or empty, an unknown " +
-			"role, an id or a speaker with an invisible character, or the id of another turn of the last 24 hours. The other " +
-			"turns are acknowledged. Repair the left-out turns and send them in a new request. With 400 or 409, the gateway " +
-			"accepted no turn. A repeated turn has no effect. Mneme shortens a text of more than " +
-			strconv.Itoa(memory.MaxTextBytes) + " bytes: it keeps the first and the last part. A line between them has the " +
-			"number of bytes left out. A body has at most " + strconv.Itoa(problem.MaxBody) +
-			" bytes, so a " +
-			"request holds about " + strconv.Itoa(problem.MaxBody/memory.MaxTurnBytes-1) + " turns of the maximum length. " +
-			"With `idle_after_seconds`, no call needs to close the session.",
+			"acknowledged every turn. With 207, the gateway left out or shortened some turns, or does not remember them. " +
+			"The answer has one result for each turn. The gateway does not remember turns of the roles system, " +
+			"developer, tool and function, and turns of the assistant with calls of tools and without a text. It answers " +
+			"207 to a request with only such turns. It leaves out the turns with a wrong value: a text that is too long " +
+			"or empty, an unknown role, an id or a speaker with an invisible character, or the id of another turn of the " +
+			"last 24 hours. The other turns are acknowledged. Repair the left-out turns and send them in a new request. " +
+			"With 400 or 409, the gateway accepted no turn. A repeated turn has no effect. Mneme shortens a text of more " +
+			"than " + strconv.Itoa(memory.MaxTextBytes) + " bytes: it keeps the first and the last part. A line between " +
+			"them has the number of bytes left out. A body has at most " + strconv.Itoa(problem.MaxBody) + " bytes, so a " +
+			"request holds about " + strconv.Itoa(problem.MaxBody/memory.MaxTurnBytes-1) + " turns of the maximum " +
+			"length. With `idle_after_seconds`, no call needs to close the session.",
 	}, a.putTurns)
 	register(a, operation{
-		id: "close-session", method: http.MethodPost, path: "/users/{user}/sessions/{session}/close", tag: tagTurns,
-		scope:  access.Ingest,
+		id: "close-session", route: "POST /users/{user}/sessions/{session}/close", tag: tagTurns, scope: access.Ingest,
 		status: http.StatusAccepted, errors: []int{http.StatusNotFound}, summary: "Close a session",
-		description: "Ends a session, so that Mneme forms its memories now. You may repeat the call. If the key may read, " +
-			"the call answers 404 for a session without turns in the last 24 hours and without formed memories.",
+		description: "Ends a session, so that Mneme forms its memories now. You may repeat the call. If the key may " +
+			"read, the call answers 404 for a session without turns in the last 24 hours and without formed memories.",
 	}, a.closeSession)
 	register(a, operation{
-		id: "get-session", method: http.MethodGet, path: "/users/{user}/sessions/{session}", tag: tagTurns,
-		scope:  access.Read,
-		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Get the status of a session",
+		id: "get-session", route: "GET /users/{user}/sessions/{session}", tag: tagTurns, scope: access.Read,
+		errors: []int{http.StatusNotFound}, summary: "Get the status of a session",
 		description: "Returns whether the memories of a session are formed. A session without formed memories is " +
 			"`pending` if it got turns in the last 24 hours. Otherwise the answer is 404.",
 	}, a.getSession)
 	register(a, operation{
-		id: "get-turn", method: http.MethodGet, path: "/users/{user}/turns/{turn}", tag: tagTurns, scope: access.Read,
-		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Get the status of a turn",
-		description: "Returns the result of a turn. An unprocessed turn is `accepted` if the gateway got it " +
-			"in the last 24 hours. Otherwise the answer is 404.",
+		id: "get-turn", route: "GET /users/{user}/turns/{turn}", tag: tagTurns, scope: access.Read,
+		errors: []int{http.StatusNotFound}, summary: "Get the status of a turn",
+		description: "Returns the result of a turn. An unprocessed turn is `accepted` if the gateway got it in the " +
+			"last 24 hours. Otherwise the answer is 404.",
 	}, a.getTurn)
 }
 
@@ -280,7 +270,7 @@ func scopeOf(ctx context.Context, user string) memory.Scope {
 	return memory.Scope{Tenant: p.Tenant.ID, User: user}
 }
 
-func (a *API) closeSession(ctx context.Context, in *closeSession) (*closedSession, error) {
+func (a *API) closeSession(ctx context.Context, in *closeSession) (*answer[closedSessionBody], error) {
 	user, session := string(in.User), string(in.Session)
 	last := uuid.NewString()
 	if in.Body != nil && in.Body.LastTurn != "" {
@@ -289,12 +279,10 @@ func (a *API) closeSession(ctx context.Context, in *closeSession) (*closedSessio
 	if err := a.begun(ctx, user, session); err != nil {
 		return nil, err
 	}
-	if err := a.Ingest.CloseSession(ctx, user, session, last, a.Now()); err != nil {
-		return nil, err
-	}
-	out := &closedSession{}
-	out.Body.StatusURL = pathOf("users", user, "sessions", session)
-	return out, nil
+	err := a.Ingest.CloseSession(ctx, user, session, last, a.Now())
+	return respond(pathOf("users", user, "sessions", session), err, func(url string) closedSessionBody {
+		return closedSessionBody{url}
+	})
 }
 
 // begun returns a not-found error if a session has no turns: no recent turn, and no formed memory. If the state is
@@ -304,38 +292,41 @@ func (a *API) begun(ctx context.Context, user, session string) error {
 	if missing == nil || problem.From(missing).Status != http.StatusNotFound {
 		return nil
 	}
-	res, err := a.Services.Memories.GetSession(ctx,
-		connect.NewRequest(&mnemev1.GetSessionRequest{UserId: user, SessionId: session}))
-	if err != nil || res.Msg.GetFormedAt() != nil || res.Msg.GetState() == mnemev1.FormationState_FORMATION_STATE_FORMED {
+	res, err := backend.Ask(ctx, a.Services.Memories.GetSession,
+		&mnemev1.GetSessionRequest{UserId: user, SessionId: session})
+	if err != nil || res.GetFormedAt() != nil || res.GetState() == mnemev1.FormationState_FORMATION_STATE_FORMED {
 		return nil //nolint:nilerr // it cannot be told
 	}
 	return missing
 }
 
-func (a *API) getSession(ctx context.Context, in *sessionRequest) (*sessionState, error) {
-	res, err := a.Services.Memories.GetSession(ctx,
-		connect.NewRequest(&mnemev1.GetSessionRequest{UserId: string(in.User), SessionId: string(in.Session)}))
+func sessionStateOf(s *mnemev1.GetSessionResponse) sessionStateBody {
+	return sessionStateBody{
+		word(s.GetState(), "FORMATION_STATE_"), timeOf(s.GetFormedAt()), s.GetTurns(), s.GetOperations(),
+	}
+}
+
+func (a *API) getSession(ctx context.Context, in *OfSession) (*answer[sessionStateBody], error) {
+	out, err := ask(ctx, a.Services.Memories.GetSession,
+		&mnemev1.GetSessionRequest{UserId: string(in.User), SessionId: string(in.Session)}, sessionStateOf)
 	if err != nil {
 		return nil, err
 	}
-	out := &sessionState{}
-	out.Body.State, out.Body.FormedAt = word(res.Msg.GetState(), "FORMATION_STATE_"), timeOf(res.Msg.GetFormedAt())
-	out.Body.Turns, out.Body.Operations = res.Msg.GetTurns(), res.Msg.GetOperations()
 	if out.Body.State == "pending" && out.Body.FormedAt == nil {
 		return out, a.wasAccepted(ctx, string(in.User), idempotency.Session, string(in.Session))
 	}
 	return out, nil
 }
 
-func (a *API) getTurn(ctx context.Context, in *turnRequest) (*turnStatus, error) {
+func (a *API) getTurn(ctx context.Context, in *turnRequest) (*answer[TurnStatus], error) {
 	user, id := string(in.User), string(in.Turn)
-	res, err := a.Services.Memories.GetTurns(ctx,
-		connect.NewRequest(&mnemev1.GetTurnsRequest{UserId: user, TurnIds: []string{id}}))
+	res, err := backend.Ask(ctx, a.Services.Memories.GetTurns,
+		&mnemev1.GetTurnsRequest{UserId: user, TurnIds: []string{id}})
 	if err != nil {
 		return nil, err
 	}
-	out := &turnStatus{TurnStatus{ID: id}}
-	for _, t := range res.Msg.GetTurns() {
+	out := &answer[TurnStatus]{TurnStatus{ID: id}}
+	for _, t := range res.GetTurns() {
 		out.Body.MemoryIDs, out.Body.TalkIDs, out.Body.Status = t.GetMemoryIds(), t.GetTalkIds(),
 			word(t.GetState(), "TURN_STATE_")
 		if s := t.GetSaliency(); s != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
 	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/store/idempotency"
@@ -31,11 +32,9 @@ type eraseUser struct {
 	Key  keyHeader `header:"Idempotency-Key"`
 }
 
-type erasureAccepted struct {
-	Body struct {
-		ErasureID string `json:"erasure_id"`
-		StatusURL string `json:"status_url" doc:"URL of the progress."`
-	}
+type erasureAcceptedBody struct {
+	ErasureID string `json:"erasure_id"`
+	StatusURL string `json:"status_url" doc:"URL of the progress."`
 }
 
 type getErasure struct {
@@ -43,15 +42,13 @@ type getErasure struct {
 	Erasure textID `path:"erasure" doc:"The erasure."`
 }
 
-type erasureState struct {
-	Body struct {
-		State  string     `json:"state" enum:"pending,running,done" doc:"pending: waits for the processing of earlier turns. running: erases and scans the stores. done: a scan found no data from before the request."`
-		DoneAt *time.Time `json:"done_at,omitempty"`
-		Rounds uint32     `json:"rounds" doc:"Number of rounds of erasing and scanning, up to now or in total."`
+type erasureStateBody struct {
+	State  string     `json:"state" enum:"pending,running,done" doc:"pending: waits for the processing of earlier turns. running: erases and scans the stores. done: a scan found no data from before the request."`
+	DoneAt *time.Time `json:"done_at,omitempty"`
+	Rounds uint32     `json:"rounds" doc:"Number of rounds of erasing and scanning, up to now or in total."`
 
-		StartedAt *time.Time       `json:"started_at,omitempty" doc:"Time at which a running erasure had emptied the memory."`
-		Remaining []StoreRemainder `json:"remaining,omitempty" nullable:"false" doc:"The stores with data in the last scan of a running erasure."`
-	}
+	StartedAt *time.Time       `json:"started_at,omitempty" doc:"Time at which a running erasure had emptied the memory."`
+	Remaining []StoreRemainder `json:"remaining,omitempty" nullable:"false" doc:"The stores with data in the last scan of a running erasure."`
 }
 
 // StoreRemainder is a store's remaining data of a user during an erasure.
@@ -62,11 +59,9 @@ type StoreRemainder struct {
 	Error string     `json:"error,omitempty" doc:"Class of the last error of a failed store, for example unavailable."`
 }
 
-type scanned struct {
-	Body struct {
-		Counts    []StoreCount `json:"counts" nullable:"false" doc:"All stores, including the empty ones."`
-		Transport []Transport  `json:"transport" nullable:"false" doc:"Topics that may keep records of the user for a while. No service reads these records again."`
-	}
+type scannedBody struct {
+	Counts    []StoreCount `json:"counts" nullable:"false" doc:"All stores, including the empty ones."`
+	Transport []Transport  `json:"transport" nullable:"false" doc:"Topics that may keep records of the user for a while. No service reads these records again."`
 }
 
 // StoreCount is how much a store keeps of a user.
@@ -88,12 +83,10 @@ type importUser struct {
 	RawBody []byte `contentType:"application/x-ndjson"`
 }
 
-type imported struct {
-	Body struct {
-		SoFar        BankCounts `json:"so_far" doc:"The current content of the bank."`
-		EmbeddedAnew bool       `json:"embedded_anew" doc:"Whether the import computed new vectors, because the export has another embedding model."`
-		Next         string     `json:"next_cursor,omitempty" doc:"Cursor of the next page; absent after the last page, if all entries of the header's counts are imported."`
-	}
+type importedBody struct {
+	SoFar        BankCounts `json:"so_far" doc:"The current content of the bank."`
+	EmbeddedAnew bool       `json:"embedded_anew" doc:"Whether the import computed new vectors, because the export has another embedding model."`
+	Next         string     `json:"next_cursor,omitempty" doc:"Cursor of the next page; absent after the last page, if all entries of the header's counts are imported."`
 }
 
 // BankCounts says how much a bank holds.
@@ -118,38 +111,34 @@ type exported struct {
 func (a *API) userData() {
 	const user = "/users/{user}"
 	register(a, operation{
-		id: "export-user", method: http.MethodGet, path: user + "/export", tag: tagUsers, scope: access.Erase,
-		status: http.StatusOK, lines: true,
-		errors: []int{http.StatusConflict}, summary: "Export a user",
+		id: "export-user", route: "GET " + user + "/export", tag: tagUsers, scope: access.Erase,
+		errors: []int{http.StatusConflict}, lines: true, summary: "Export a user",
 		description: "Returns a user's memory as JSON lines: a header, then memories with versions and vectors, turns, " +
 			"session records and the core block. If the connection ends before the last line, the export has failed.",
 	}, a.exportUser)
 	register(a, operation{
-		id: "import-user", method: http.MethodPost, path: user + "/import", tag: tagUsers, scope: access.Erase,
-		status: http.StatusOK,
+		id: "import-user", route: "POST " + user + "/import", tag: tagUsers, scope: access.Erase,
 		errors: []int{http.StatusConflict}, summary: "Import a user",
 		description: "Writes an export into an empty memory. Send an export of more than 8 MiB in pages, one after the " +
-			"other. Each page has the export's first line, and then whole lines that continue the previous page. Each page " +
-			"after the first sends `next_cursor` of the previous answer as `cursor`. The last answer has no `next_cursor`. " +
-			"Write nothing else meanwhile. The call refuses a repeated page as a conflict.",
+			"other. Each page has the export's first line, and then whole lines that continue the previous page. Each " +
+			"page after the first sends `next_cursor` of the previous answer as `cursor`. The last answer has no " +
+			"`next_cursor`. Write nothing else meanwhile. The call refuses a repeated page as a conflict.",
 	}, a.importUser)
 	register(a, operation{
-		id: "erase-user", method: http.MethodDelete, path: user, tag: tagUsers, scope: access.Erase,
-		status: http.StatusAccepted,
+		id: "erase-user", route: "DELETE " + user, tag: tagUsers, scope: access.Erase, status: http.StatusAccepted,
 		errors: []int{http.StatusConflict}, summary: "Erase a user",
 		description: "Erases all data of a user from before the request. Later turns form new memories. A repeated " +
 			"Idempotency-Key names the same erasure.",
 	}, a.eraseUser)
 	register(a, operation{
-		id: "get-erasure", method: http.MethodGet, path: user + "/erasures/{erasure}", tag: tagUsers, scope: access.Erase,
-		status: http.StatusOK,
+		id: "get-erasure", route: "GET " + user + "/erasures/{erasure}", tag: tagUsers, scope: access.Erase,
 		errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Get the progress of an erasure",
 		description: "Returns the progress of an erasure. The answer is 404 for an unknown erasure, and for one that " +
 			"ended long ago.",
 	}, a.getErasure)
 	register(a, operation{
-		id: "scan-user", method: http.MethodGet, path: user + "/scan", tag: tagUsers, scope: access.Erase,
-		status: http.StatusOK, summary: "Count the data of a user",
+		id: "scan-user", route: "GET " + user + "/scan", tag: tagUsers, scope: access.Erase,
+		summary:     "Count the data of a user",
 		description: "Counts the objects of a user in every store that an erasure covers.",
 	}, a.scanUser)
 }
@@ -191,7 +180,7 @@ func (a *API) copyLines(
 	}
 }
 
-func (a *API) importUser(ctx context.Context, in *importUser) (*imported, error) {
+func (a *API) importUser(ctx context.Context, in *importUser) (*answer[importedBody], error) {
 	place := importPlace{Line: firstLine}
 	pages := listOf(ctx, "import", string(in.User))
 	if in.Cursor != "" {
@@ -216,15 +205,16 @@ func (a *API) importUser(ctx context.Context, in *importUser) (*imported, error)
 		c := place.SoFar
 		req.SoFar = &mnemev1.BankCounts{Memories: c.Memories, Turns: c.Turns, Sessions: c.Sessions, Core: c.Core}
 	}
-	res, err := a.Services.UserData.ImportUser(ctx, connect.NewRequest(req))
+	res, err := backend.Ask(ctx, a.Services.UserData.ImportUser, req)
 	if err != nil {
 		return nil, err
 	}
-	c := res.Msg.GetSoFar()
-	out := &imported{}
-	out.Body.SoFar = BankCounts{c.GetMemories(), c.GetTurns(), c.GetSessions(), c.GetCore()}
-	out.Body.EmbeddedAnew = res.Msg.GetEmbeddedAnew()
-	if res.Msg.GetComplete() {
+	c := res.GetSoFar()
+	out := &answer[importedBody]{importedBody{
+		SoFar:        BankCounts{c.GetMemories(), c.GetTurns(), c.GetSessions(), c.GetCore()},
+		EmbeddedAnew: res.GetEmbeddedAnew(),
+	}}
+	if res.GetComplete() {
 		return out, nil
 	}
 	next, err := json.Marshal(importPlace{place.Line + uint64(countLines(lines)),
@@ -242,52 +232,47 @@ func countLines(lines []byte) int {
 	return n
 }
 
-func (a *API) eraseUser(ctx context.Context, in *eraseUser) (*erasureAccepted, error) {
+func (a *API) eraseUser(ctx context.Context, in *eraseUser) (*answer[erasureAcceptedBody], error) {
 	user := string(in.User)
 	req := &mnemev1.EraseUserRequest{UserId: user}
 	if in.Key != "" {
 		req.RequestId = deriveID(in.Key, "erasure of "+user, 0)
 	}
-	res, err := a.Services.UserData.EraseUser(ctx, connect.NewRequest(req))
-	if err != nil {
-		return nil, err
-	}
-	out := &erasureAccepted{}
-	out.Body.ErasureID = res.Msg.GetErasureId()
-	out.Body.StatusURL = pathOf("users", user, "erasures", out.Body.ErasureID)
-	return out, nil
+	return ask(ctx, a.Services.UserData.EraseUser, req, func(res *mnemev1.EraseUserResponse) erasureAcceptedBody {
+		return erasureAcceptedBody{res.GetErasureId(), pathOf("users", user, "erasures", res.GetErasureId())}
+	})
 }
 
-func (a *API) getErasure(ctx context.Context, in *getErasure) (*erasureState, error) {
-	res, err := a.Services.UserData.GetErasure(ctx,
-		connect.NewRequest(&mnemev1.GetErasureRequest{UserId: string(in.User), ErasureId: string(in.Erasure)}))
-	if err != nil {
-		return nil, err
+func (a *API) getErasure(ctx context.Context, in *getErasure) (*answer[erasureStateBody], error) {
+	out, err := ask(ctx, a.Services.UserData.GetErasure,
+		&mnemev1.GetErasureRequest{UserId: string(in.User), ErasureId: string(in.Erasure)}, erasureStateOf)
+	if err == nil && out.Body.State == "pending" {
+		err = a.wasAccepted(ctx, string(in.User), idempotency.Erasure, string(in.Erasure))
 	}
-	out := &erasureState{}
-	out.Body.State, out.Body.DoneAt = word(res.Msg.GetState(), "ERASURE_STATE_"), timeOf(res.Msg.GetDoneAt())
-	out.Body.Rounds, out.Body.StartedAt = res.Msg.GetRounds(), timeOf(res.Msg.GetStartedAt())
-	for _, r := range res.Msg.GetRemaining() {
-		out.Body.Remaining = append(out.Body.Remaining,
-			StoreRemainder{r.GetStore(), r.GetCount(), timeOf(r.GetSince()), r.GetError()})
-	}
-	if out.Body.State == "pending" {
-		return out, a.wasAccepted(ctx, string(in.User), idempotency.Erasure, string(in.Erasure))
-	}
-	return out, nil
+	return out, err
 }
 
-func (a *API) scanUser(ctx context.Context, in *userRequest) (*scanned, error) {
-	res, err := a.Services.UserData.ScanUser(ctx, connect.NewRequest(&mnemev1.ScanUserRequest{UserId: string(in.User)}))
-	if err != nil {
-		return nil, err
+func erasureStateOf(e *mnemev1.GetErasureResponse) erasureStateBody {
+	return erasureStateBody{
+		State: word(e.GetState(), "ERASURE_STATE_"), DoneAt: timeOf(e.GetDoneAt()), Rounds: e.GetRounds(),
+		StartedAt: timeOf(e.GetStartedAt()),
+		Remaining: each(e.GetRemaining(), func(r *mnemev1.StoreRemainder) StoreRemainder {
+			return StoreRemainder{r.GetStore(), r.GetCount(), timeOf(r.GetSince()), r.GetError()}
+		}),
 	}
-	out := &scanned{}
-	out.Body.Counts = each(res.Msg.GetCounts(), func(c *mnemev1.StoreCount) StoreCount {
-		return StoreCount{c.GetStore(), c.GetCount()}
-	})
-	out.Body.Transport = each(res.Msg.GetTransport(), func(t *mnemev1.TransportTopic) Transport {
-		return Transport{t.GetTopic(), t.GetTexts(), t.GetRetentionMs()}
-	})
-	return out, nil
+}
+
+func (a *API) scanUser(ctx context.Context, in *userRequest) (*answer[scannedBody], error) {
+	return ask(ctx, a.Services.UserData.ScanUser, &mnemev1.ScanUserRequest{UserId: string(in.User)}, scannedOf)
+}
+
+func scannedOf(s *mnemev1.ScanUserResponse) scannedBody {
+	return scannedBody{
+		Counts: each(s.GetCounts(), func(c *mnemev1.StoreCount) StoreCount {
+			return StoreCount{c.GetStore(), c.GetCount()}
+		}),
+		Transport: each(s.GetTransport(), func(t *mnemev1.TransportTopic) Transport {
+			return Transport{t.GetTopic(), t.GetTexts(), t.GetRetentionMs()}
+		}),
+	}
 }

@@ -134,92 +134,76 @@ func (labelsList) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}}
 }
 
-type storeResults struct {
-	Body struct {
-		Results []StoreResult `json:"results" nullable:"false" doc:"One result for each operation, in the same order."`
-	}
+type storeResultsBody struct {
+	Results []StoreResult `json:"results" nullable:"false" doc:"One result for each operation, in the same order."`
 }
 
 type readSession struct {
-	User    userID `path:"user"`
-	Session textID `path:"session" doc:"The session."`
-	Limit   int    `query:"limit" minimum:"1" maximum:"10000" default:"10000" doc:"Maximum number of items."`
-	Before  int    `query:"before" minimum:"1" maximum:"10000" doc:"Only items before this position. Default: the last items."`
+	OfSession
+	Limit  int `query:"limit" minimum:"1" maximum:"10000" default:"10000" doc:"Maximum number of items."`
+	Before int `query:"before" minimum:"1" maximum:"10000" doc:"Only items before this position. Default: the last items."`
 }
 
-type sessionItems struct {
-	Body struct {
-		Items []freeObject `json:"items" nullable:"false" doc:"The latest items, oldest first."`
-		First int          `json:"first" doc:"The position of the first returned item in the session, from 0. Pass it as before to read earlier items."`
-	}
+type sessionItemsBody struct {
+	Items []freeObject `json:"items" nullable:"false" doc:"The latest items, oldest first."`
+	First int          `json:"first" doc:"The position of the first returned item in the session, from 0. Pass it as before to read earlier items."`
 }
 
 type appendItems struct {
 	Keyed
-	User    userID `path:"user"`
-	Session textID `path:"session" doc:"The session."`
-	Body    struct {
+	OfSession
+	Body struct {
 		Items []freeObject `json:"items" minItems:"1" maxItems:"1000" nullable:"false" doc:"The items, in order; objects of up to 256 KiB each."`
 	}
 }
 
-type appendedItems struct {
-	Body struct {
-		Count int `json:"count" doc:"Number of items in the session."`
-	}
+type appendedItemsBody struct {
+	Count int `json:"count" doc:"Number of items in the session."`
 }
 
 type popItem struct {
 	Keyed
-	User    userID `path:"user"`
-	Session textID `path:"session" doc:"The session."`
+	OfSession
 }
 
-type poppedItem struct {
-	Body struct {
-		Item *freeObject `json:"item,omitempty" doc:"The removed item; absent if the session was empty."`
-	}
+type poppedItemBody struct {
+	Item *freeObject `json:"item,omitempty" doc:"The removed item; absent if the session was empty."`
 }
 
 func (a *API) verbatim() {
 	const items = "/users/{user}/sessions/{session}/items"
 	register(a, operation{
-		id: "batch-items", method: http.MethodPost, path: "/users/{user}/items/batch", tag: tagVerbatim, scope: access.Read,
+		id: "batch-items", route: "POST /users/{user}/items/batch", tag: tagVerbatim, scope: access.Read,
 		when: []conditionalScope{
-			{
-				If:    "where an operation is `put` or has `refresh_ttl`",
-				Scope: access.Ingest,
-			}, {If: "where an operation is `delete`", Scope: access.Erase},
+			{If: "where an operation is `put` or has `refresh_ttl`", Scope: access.Ingest},
+			{If: "where an operation is `delete`", Scope: access.Erase},
 		},
-		status: http.StatusOK, errors: []int{http.StatusConflict}, summary: "Put, get and search items",
+		errors: []int{http.StatusConflict}, summary: "Put, get and search items",
 		description: "Runs operations on the items of a user, in order. Items have namespaces and keys. Each operation " +
-			"sees the effects of the earlier ones in the batch. Searches without a change between them see the same state. " +
-			"The gateway checks all limits before it runs the first. If a later operation fails, the earlier effects stay. A " +
-			"user has at most 10,000 items, and an answer at most 16 MiB. The operator may also limit the items of a tenant. " +
-			"You may repeat every operation.",
+			"sees the effects of the earlier ones in the batch. Searches without a change between them see the same " +
+			"state. The gateway checks all limits before it runs the first. If a later operation fails, the earlier " +
+			"effects stay. A user has at most 10,000 items, and an answer at most 16 MiB. The operator may also limit " +
+			"the items of a tenant. You may repeat every operation.",
 	}, a.batchItems)
 	register(a, operation{
-		id: "list-session-items", method: http.MethodGet, path: items, tag: tagVerbatim, scope: access.Read,
-		status:  http.StatusOK,
+		id: "list-session-items", route: "GET " + items, tag: tagVerbatim, scope: access.Read,
 		summary: "List items of a session",
 		description: "Lists the latest items of a session, oldest first. An answer has at most 16 MiB, so it may have " +
 			"fewer items than the limit although `first` is not 0. To read the earlier items, pass `first` as `before`.",
 	}, a.listSessionItems)
 	register(a, operation{
-		id: "append-session-items", method: http.MethodPost, path: items, tag: tagVerbatim, scope: access.Ingest, keyed: true,
+		id: "append-session-items", route: "POST " + items, tag: tagVerbatim, scope: access.Ingest, keyed: true,
 		status: http.StatusCreated, summary: "Append items to a session",
-		description: "Appends items to a session in order, all of them or " +
-			"none. A session has at most 10,000 items, and a user at most 1,000 sessions with items. Mneme makes no memories " +
-			"of items, only " +
-			"of turns.",
+		description: "Appends items to a session in order, all of them or none. A session has at most 10,000 items, " +
+			"and a user at most 1,000 sessions with items. Mneme makes no memories of items, only of turns.",
 	}, a.appendSessionItems)
 	register(a, operation{
-		id: "pop-session-item", method: http.MethodPost, path: items + "/pop", tag: tagVerbatim, scope: access.Read,
-		also: access.Erase, keyed: true, status: http.StatusOK, summary: "Take the last item off a session",
+		id: "pop-session-item", route: "POST " + items + "/pop", tag: tagVerbatim, scope: access.Read, also: access.Erase,
+		keyed: true, summary: "Take the last item off a session",
 		description: "Removes the last item of a session, and returns it.",
 	}, a.popSessionItem)
 	register(a, operation{
-		id: "clear-session-items", method: http.MethodDelete, path: items, tag: tagVerbatim, scope: access.Erase,
+		id: "clear-session-items", route: "DELETE " + items, tag: tagVerbatim, scope: access.Erase,
 		status: http.StatusNoContent, summary: "Remove the items of a session",
 		description: "Removes all items of a session. Turns and memories stay. You may repeat the call.",
 	}, a.clearSessionItems)
@@ -279,7 +263,7 @@ type searches struct {
 	found  []items.Found
 }
 
-func (a *API) batchItems(ctx context.Context, in *storeBatch) (*storeResults, error) {
+func (a *API) batchItems(ctx context.Context, in *storeBatch) (*answer[storeResultsBody], error) {
 	user, operations := string(in.User), in.Body.Operations
 	if err := checkBatch(ctx, user, operations); err != nil {
 		return nil, err
@@ -306,7 +290,7 @@ func (a *API) batchItems(ctx context.Context, in *storeBatch) (*storeResults, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxBatch)
 	defer cancel()
-	out, room := &storeResults{}, items.MaxAnswer
+	out, room := &answer[storeResultsBody]{}, items.MaxAnswer
 	for i, do := range steps {
 		result, err := do(ctx, scope, token)
 		if err != nil {
@@ -512,14 +496,12 @@ func storeItemOf(i items.Item) StoreItem {
 
 func objectOf(o items.Object) freeObject { return freeObject{json.RawMessage(o)} }
 
-func (a *API) listSessionItems(ctx context.Context, in *readSession) (*sessionItems, error) {
+func (a *API) listSessionItems(ctx context.Context, in *readSession) (*answer[sessionItemsBody], error) {
 	items, first, err := a.Verbatim.Latest(ctx, scopeOf(ctx, string(in.User)), string(in.Session), in.Limit, in.Before)
 	if err != nil {
 		return nil, err
 	}
-	out := &sessionItems{}
-	out.Body.Items, out.Body.First = each(items, objectOf), first
-	return out, nil
+	return &answer[sessionItemsBody]{sessionItemsBody{each(items, objectOf), first}}, nil
 }
 
 // callOf names a request on a session by its Idempotency-Key and the API key that it came with.
@@ -528,7 +510,7 @@ func callOf(ctx context.Context, key keyHeader, session textID) items.Call {
 	return items.Call{Session: string(session), Once: deriveID(key, "items for "+p.KeyID, 0)}
 }
 
-func (a *API) appendSessionItems(ctx context.Context, in *appendItems) (*appendedItems, error) {
+func (a *API) appendSessionItems(ctx context.Context, in *appendItems) (*answer[appendedItemsBody], error) {
 	appended := make([]items.Object, len(in.Body.Items))
 	for i, item := range in.Body.Items {
 		var err error
@@ -548,31 +530,22 @@ func (a *API) appendSessionItems(ctx context.Context, in *appendItems) (*appende
 		return nil, err
 	}
 	n, err := a.Verbatim.Append(ctx, scope, token, callOf(ctx, in.Key, in.Session), appended)
-	if err != nil {
-		return nil, a.overQuota(ctx, err)
-	}
-	out := &appendedItems{}
-	out.Body.Count = n
-	return out, nil
+	return respond(n, a.overQuota(ctx, err), func(n int) appendedItemsBody { return appendedItemsBody{n} })
 }
 
-func (a *API) popSessionItem(ctx context.Context, in *popItem) (*poppedItem, error) {
+func (a *API) popSessionItem(ctx context.Context, in *popItem) (*answer[poppedItemBody], error) {
 	scope := scopeOf(ctx, string(in.User))
 	token, err := a.Verbatim.Token(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
 	item, ok, err := a.Verbatim.Pop(ctx, scope, token, callOf(ctx, in.Key, in.Session))
-	if err != nil {
-		return nil, err
+	if err != nil || !ok {
+		return &answer[poppedItemBody]{}, err
 	}
-	out := &poppedItem{}
-	if ok {
-		out.Body.Item = new(objectOf(item))
-	}
-	return out, nil
+	return &answer[poppedItemBody]{poppedItemBody{new(objectOf(item))}}, nil
 }
 
-func (a *API) clearSessionItems(ctx context.Context, in *sessionRequest) (*nothing, error) {
+func (a *API) clearSessionItems(ctx context.Context, in *OfSession) (*nothing, error) {
 	return nil, a.Verbatim.Clear(ctx, scopeOf(ctx, string(in.User)), string(in.Session))
 }

@@ -1,12 +1,15 @@
 package rest
 
 import (
+	"context"
 	"strings"
 	"time"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
 	"github.com/mneme-memory/mneme/shared/contract"
 )
 
@@ -37,6 +40,11 @@ type Memory struct {
 	Linked        []string   `json:"linked_ids,omitempty" nullable:"false" doc:"Entries that it may have changed. All of them are valid."`
 	Attributes
 }
+
+// withMemory is an answer of a service with one memory.
+type withMemory interface{ GetMemory() *mnemev1.Memory }
+
+func memoryIn[M withMemory](res M) Memory { return memoryOf(res.GetMemory()) }
 
 // EventTime is the time of an event, with its known precision.
 type EventTime struct {
@@ -131,6 +139,26 @@ func stampOf(t *time.Time) *timestamppb.Timestamp {
 		return nil
 	}
 	return timestamppb.New(*t)
+}
+
+// answer is an answer with a body.
+type answer[T any] struct{ Body T }
+
+// respond answers with the view of a result. It returns an error of the result as it is.
+func respond[A, B any](result A, err error, view func(A) B) (*answer[B], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &answer[B]{view(result)}, nil
+}
+
+// ask answers with the view of a service's answer.
+func ask[Q, A, B any](
+	ctx context.Context, call func(context.Context, *connect.Request[Q]) (*connect.Response[A], error), question *Q,
+	view func(*A) B,
+) (*answer[B], error) {
+	res, err := backend.Ask(ctx, call, question)
+	return respond(res, err, view)
 }
 
 // each converts a list; the result is never nil, so that it is a list in JSON, too.

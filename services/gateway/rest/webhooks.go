@@ -78,26 +78,14 @@ func webhookOf(e webhook.Endpoint) Webhook {
 	return Webhook{
 		ID: e.ID, Name: e.Name, URL: e.URL, Types: texts(e.Types), User: e.User, Active: e.Active, CreatedAt: e.CreatedAt,
 		UpdatedAt: e.UpdatedAt,
-		Secret:    e.Secret, LastSuccess: timeIf(e.Health.LastSuccess), LastFailure: timeIf(e.Health.LastFailure),
+		Secret:    e.Secret, LastSuccess: known(e.Health.LastSuccess), LastFailure: known(e.Health.LastFailure),
 		LastError:    e.Health.LastError,
-		FailingSince: timeIf(e.Health.FailingSince), Failures: e.Health.Failures, Pending: e.Health.Pending,
+		FailingSince: known(e.Health.FailingSince), Failures: e.Health.Failures, Pending: e.Health.Pending,
 	}
 }
 
-// timeIf is a time that may be absent.
-func timeIf(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
-type oneWebhook struct{ Body Webhook }
-
-type webhookList struct {
-	Body struct {
-		Webhooks []Webhook `json:"webhooks" nullable:"false" doc:"Oldest first."`
-	}
+type webhookListBody struct {
+	Webhooks []Webhook `json:"webhooks" nullable:"false" doc:"Oldest first."`
 }
 
 type createWebhook struct {
@@ -153,11 +141,9 @@ func undeliveredOf(d webhook.Dead) Undelivered {
 	}
 }
 
-type undeliveredPage struct {
-	Body struct {
-		Letters []Undelivered `json:"dead_letters" nullable:"false" doc:"Newest first."`
-		Next    string        `json:"next_cursor,omitempty" doc:"Cursor of the next page; absent on the last page."`
-	}
+type undeliveredPageBody struct {
+	Letters []Undelivered `json:"dead_letters" nullable:"false" doc:"Newest first."`
+	Next    string        `json:"next_cursor,omitempty" doc:"Cursor of the next page; absent on the last page."`
 }
 
 type replayUndelivered struct {
@@ -170,85 +156,75 @@ func (a *API) webhooks() {
 	one := "/webhooks/{webhook}"
 	add := func(o operation) operation { o.tag, o.scope = tagWebhooks, access.Admin; return o }
 	register(a, add(operation{
-		id: "list-webhooks", method: http.MethodGet, path: "/webhooks", status: http.StatusOK, summary: "List webhooks",
+		id: "list-webhooks", route: "GET /webhooks", summary: "List webhooks",
 		description: "Lists the tenant's webhooks.",
 	}), a.listWebhooks)
 	register(a, add(operation{
-		id: "create-webhook", method: http.MethodPost, path: "/webhooks", also: access.Read, keyed: true,
-		status:  http.StatusCreated,
+		id: "create-webhook", route: "POST /webhooks", also: access.Read, keyed: true, status: http.StatusCreated,
 		secrets: []string{"secret"}, summary: "Make a webhook",
 		description: "Makes a webhook. Mneme sends changes of memory to its URL by POST, as `{type, timestamp, data}` " +
-			"with ids and no texts, signed after Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`). " +
-			"It repeats an event without an answer of 2xx for some three days. Events may arrive in another order, and more " +
-			"than once with the same `webhook-id`. The answer to a repeated request lacks the secret. If you lost the first " +
-			"answer, rotate the secret.",
+			"with ids and no texts, signed after Standard Webhooks (`webhook-id`, `webhook-timestamp`, " +
+			"`webhook-signature`). It repeats an event without an answer of 2xx for some three days. Events may arrive " +
+			"in another order, and more than once with the same `webhook-id`. The answer to a repeated request lacks the " +
+			"secret. If you lost the first answer, rotate the secret.",
 	}), a.createWebhook)
 	register(a, add(operation{
-		id: "get-webhook", method: http.MethodGet, path: one, status: http.StatusOK, errors: []int{http.StatusNotFound},
-		summary:     "Get a webhook",
+		id: "get-webhook", route: "GET " + one, errors: []int{http.StatusNotFound}, summary: "Get a webhook",
 		description: "Returns a webhook, without its secret.",
 	}), a.getWebhook)
 	register(a, add(operation{
-		id: "update-webhook", method: http.MethodPatch, path: one, also: access.Read, status: http.StatusOK,
+		id: "update-webhook", route: "PATCH " + one, also: access.Read,
 		errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Change a webhook",
-		description: "Changes the given fields. The waiting events of a webhook that you switch off become dead letters.",
+		description: "Changes the given fields. The waiting events of a webhook that you switch off become dead " +
+			"letters.",
 	}), a.updateWebhook)
 	register(a, add(operation{
-		id: "delete-webhook", method: http.MethodDelete, path: one, status: http.StatusNoContent,
-		errors:  []int{http.StatusNotFound},
+		id: "delete-webhook", route: "DELETE " + one, status: http.StatusNoContent, errors: []int{http.StatusNotFound},
 		summary: "Delete a webhook", description: "Deletes a webhook and its waiting events.",
 	}), a.deleteWebhook)
 	register(a, add(operation{
-		id: "rotate-webhook-secret", method: http.MethodPost, path: one + "/rotate-secret", keyed: true,
-		status:  http.StatusOK,
-		secrets: []string{"secret"}, errors: []int{http.StatusNotFound}, summary: "Rotate a webhook's secret",
-		description: "Gives a webhook a new secret. For 24 hours, Mneme also signs with the previous one. The answer to a " +
-			"repeated request lacks the secret. If you lost the first answer, rotate again with another Idempotency-Key.",
+		id: "rotate-webhook-secret", route: "POST " + one + "/rotate-secret", keyed: true, secrets: []string{"secret"},
+		errors: []int{http.StatusNotFound}, summary: "Rotate a webhook's secret",
+		description: "Gives a webhook a new secret. For 24 hours, Mneme also signs with the previous one. The answer " +
+			"to a repeated request lacks the secret. If you lost the first answer, rotate again with another " +
+			"Idempotency-Key.",
 	}), a.rotateSecret)
 	register(a, add(operation{
-		id: "list-webhook-dead-letters", method: http.MethodGet, path: one + "/dead-letters", status: http.StatusOK,
-		errors: []int{http.StatusNotFound}, summary: "List undelivered events",
+		id: "list-webhook-dead-letters", route: "GET " + one + "/dead-letters", errors: []int{http.StatusNotFound},
+		summary:     "List undelivered events",
 		description: "Lists the events whose delivery failed for good in the last seven days, at most 1,000.",
 	}), a.listUndelivered)
 	register(a, add(operation{
-		id: "replay-webhook-dead-letter", method: http.MethodPost, path: one + "/dead-letters/{event}/replay",
-		status: http.StatusAccepted,
-		errors: []int{http.StatusNotFound}, summary: "Send an event again", description: "Sends an undelivered event again.",
+		id: "replay-webhook-dead-letter", route: "POST " + one + "/dead-letters/{event}/replay",
+		status: http.StatusAccepted, errors: []int{http.StatusNotFound}, summary: "Send an event again",
+		description: "Sends an undelivered event again.",
 	}), a.replayUndelivered)
 }
 
-func (a *API) listWebhooks(ctx context.Context, _ *nothing) (*webhookList, error) {
+func (a *API) listWebhooks(ctx context.Context, _ *nothing) (*answer[webhookListBody], error) {
 	all, err := a.Webhooks.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := &webhookList{}
-	out.Body.Webhooks = each(all, webhookOf)
-	return out, nil
+	return respond(all, err, func(all []webhook.Endpoint) webhookListBody { return webhookListBody{each(all, webhookOf)} })
 }
 
 func typesOf(names []string) []changeevent.Type {
 	return each(names, func(n string) changeevent.Type { return changeevent.Type(n) })
 }
 
-func webhookResult(e webhook.Endpoint, err error) (*oneWebhook, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &oneWebhook{webhookOf(e)}, nil
+func webhookResult(e webhook.Endpoint, err error) (*answer[Webhook], error) {
+	return respond(e, err, webhookOf)
 }
 
-func (a *API) createWebhook(ctx context.Context, in *createWebhook) (*oneWebhook, error) {
+func (a *API) createWebhook(ctx context.Context, in *createWebhook) (*answer[Webhook], error) {
 	return webhookResult(a.Webhooks.Create(ctx, webhook.Endpoint{
 		Name: string(in.Body.Name), URL: string(in.Body.URL), Types: typesOf(in.Body.Types), User: string(in.Body.User),
 	}))
 }
 
-func (a *API) getWebhook(ctx context.Context, in *webhookRequest) (*oneWebhook, error) {
+func (a *API) getWebhook(ctx context.Context, in *webhookRequest) (*answer[Webhook], error) {
 	return webhookResult(a.Webhooks.Get(ctx, string(in.ID)))
 }
 
-func (a *API) updateWebhook(ctx context.Context, in *updateWebhook) (*oneWebhook, error) {
+func (a *API) updateWebhook(ctx context.Context, in *updateWebhook) (*answer[Webhook], error) {
 	c := webhook.Change{Active: in.Body.Active}
 	if in.Body.Name != "" {
 		c.Name = new(string(in.Body.Name))
@@ -266,30 +242,23 @@ func (a *API) deleteWebhook(ctx context.Context, in *webhookRequest) (*nothing, 
 	return nil, a.Webhooks.Delete(ctx, string(in.ID))
 }
 
-func (a *API) rotateSecret(ctx context.Context, in *rotateSecret) (*oneWebhook, error) {
+func (a *API) rotateSecret(ctx context.Context, in *rotateSecret) (*answer[Webhook], error) {
 	return webhookResult(a.Webhooks.Rotate(ctx, string(in.ID)))
 }
 
-func (a *API) listUndelivered(ctx context.Context, in *listUndelivered) (*undeliveredPage, error) {
+func (a *API) listUndelivered(ctx context.Context, in *listUndelivered) (*answer[undeliveredPageBody], error) {
 	all := listOf(ctx, "dead letters of a webhook", string(in.ID))
 	place, err := all.place(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
 	dead, next, err := a.Webhooks.Dead(ctx, string(in.ID), in.Limit, string(place))
-	if err != nil {
-		return nil, err
-	}
-	out := &undeliveredPage{}
-	out.Body.Letters, out.Body.Next = each(dead, undeliveredOf), all.cursor([]byte(next))
-	return out, nil
+	return respond(dead, err, func(dead []webhook.Dead) undeliveredPageBody {
+		return undeliveredPageBody{each(dead, undeliveredOf), all.cursor([]byte(next))}
+	})
 }
 
-func (a *API) replayUndelivered(ctx context.Context, in *replayUndelivered) (*replayed, error) {
-	if err := a.Webhooks.Replay(ctx, string(in.ID), string(in.Event)); err != nil {
-		return nil, err
-	}
-	out := &replayed{}
-	out.Body.ID = string(in.Event)
-	return out, nil
+func (a *API) replayUndelivered(ctx context.Context, in *replayUndelivered) (*answer[replayedBody], error) {
+	id := string(in.Event)
+	return respond(id, a.Webhooks.Replay(ctx, string(in.ID), id), replayedOf)
 }
