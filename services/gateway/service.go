@@ -214,7 +214,7 @@ func (b *builder) doors(ctx context.Context) (doors, error) {
 	api, err := rest.New(rest.Parts{
 		Services: b.services, Ingest: b.ingest, Idempotency: b.repeatable,
 		Keys:        &keys.Manager{Directory: b.directory, Now: time.Now},
-		DeadLetters: letters.ForREST(), Usage: b.limits, Verbatim: b.verbatim, Webhooks: b.webhooks,
+		DeadLetters: letters, Usage: b.limits, Verbatim: b.verbatim, Webhooks: b.webhooks,
 		Streams: streams, Now: time.Now, Log: b.tel.Log,
 		OtherDoors: map[string]map[string][]access.Scope{"mem0": mem0.Scopes(), "mcp": mcp.Scopes(), "rpc": backend.Scopes()},
 	})
@@ -224,7 +224,7 @@ func (b *builder) doors(ctx context.Context) (doors, error) {
 	return doors{
 		rest: api, rpc: rpc.New(b.services),
 		mem0: mem0.New(mem0.Parts{
-			Services: b.services, Ingest: b.ingest, State: b.mem0, Webhooks: b.webhooks.ForMem0(), Now: time.Now,
+			Services: b.services, Ingest: b.ingest, State: b.mem0, Webhooks: b.webhooks, Now: time.Now,
 			Log: b.tel.Log}),
 		mcp: mcp.New(mcp.Parts{
 			Services: b.services, Ingest: b.ingest, Now: time.Now, Log: b.tel.Log, Version: runner.Version(),

@@ -16,6 +16,7 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/gateway/deadletters"
 	"github.com/mneme-memory/mneme/services/gateway/problem"
+	"github.com/mneme-memory/mneme/services/gateway/rest"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/bus/bustest"
@@ -525,12 +526,12 @@ func TestFindAsksTheBusOnceAWhile(t *testing.T) {
 func TestAsTheRESTAPIAsks(t *testing.T) {
 	p := open(t)
 	id := p.write(letter("acme", "ines", "t"))
-	api := p.letters.ForREST()
+	var api rest.DeadLetters = p.letters
 	list, next, err := api.List(p.by("acme", ""), 10, "")
 	if err != nil || next != "" || len(list) != 1 || list[0].ID != id || list[0].User != "ines" || list[0].TurnID != "t" {
 		t.Errorf("%+v, %q, %v", list, next, err)
 	}
-	if l, ok, err := api.OfTurn(p.by("acme", ""), "ines", "t"); err != nil || !ok || l != list[0] {
+	if l, ok, err := api.Find(p.by("acme", ""), "ines", "t"); err != nil || !ok || l != list[0] {
 		t.Errorf("%+v, %v, %v", l, ok, err)
 	}
 	if err := api.Replay(p.by("acme", ""), id); err != nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/ingest"
 	"github.com/mneme-memory/mneme/services/gateway/mem0"
 	"github.com/mneme-memory/mneme/services/gateway/problem"
+	"github.com/mneme-memory/mneme/services/gateway/webhook"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/idempotency"
@@ -63,27 +64,28 @@ func (keys) Authenticate(_ context.Context, key string) (access.Principal, error
 
 // hooks are webhooks in memory.
 type hooks struct {
-	all []mem0.Webhook
+	all []webhook.Endpoint
 }
 
-func (h *hooks) List(context.Context) ([]mem0.Webhook, error) { return h.all, nil }
+func (h *hooks) List(context.Context) ([]webhook.Endpoint, error) { return h.all, nil }
 
-func (h *hooks) Create(_ context.Context, w mem0.Webhook) (mem0.Webhook, error) {
+func (h *hooks) Create(_ context.Context, w webhook.Endpoint) (webhook.Endpoint, error) {
 	w.ID, w.Active, w.CreatedAt, w.UpdatedAt = "hook 1", true, start, start
 	h.all = append(h.all, w)
 	return w, nil
 }
 
-func (h *hooks) Update(_ context.Context, w mem0.Webhook) (mem0.Webhook, error) {
+func (h *hooks) Update(_ context.Context, id string, c webhook.Change) (webhook.Endpoint, error) {
 	for i, known := range h.all {
-		if known.ID == w.ID {
-			if w.Name != "" {
-				h.all[i].Name = w.Name
+		if known.ID == id {
+			if c.Name != nil {
+				h.all[i].Name = *c.Name
 			}
 			return h.all[i], nil
 		}
 	}
-	return w, problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound, Detail: "there is no such webhook"}
+	return webhook.Endpoint{}, problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound,
+		Detail: "there is no such webhook"}
 }
 
 func (h *hooks) Delete(_ context.Context, id string) error {

@@ -5,52 +5,42 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mneme-memory/mneme/services/gateway/backend"
 	"github.com/mneme-memory/mneme/services/gateway/problem"
+	"github.com/mneme-memory/mneme/services/gateway/webhook"
 	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/changeevent"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Webhook is an endpoint that receives memory changes of the caller's tenant.
-type Webhook struct {
-	ID, Name, URL string
-	// Events are some of EventMemoryAdd, EventMemoryUpdate and EventMemoryDelete.
-	Events               []string
-	Active               bool
-	CreatedAt, UpdatedAt time.Time
-	// Secret is the key that signs messages. It is empty in answers that do not show it.
-	Secret string
-	// LastSuccess is the time of the last 2xx answer. LastFailure is the time of the last other result.
-	// FailingSince is the start of the current failures. Each is zero if there was no such time. LastError is the
-	// reason of the last failure.
-	LastSuccess, LastFailure, FailingSince time.Time
-	LastError                              string
-	// Failures are attempts that failed since FailingSince, Pending events that wait for an attempt.
-	Failures, Pending int
+// eventType is a type of mem0's events, with Mneme's types of the same changes.
+type eventType struct {
+	name  string
+	types []changeevent.Type
 }
 
-// Events that webhooks receive.
-const (
-	EventMemoryAdd    = "memory_add"
-	EventMemoryUpdate = "memory_update"
-	EventMemoryDelete = "memory_delete"
-	// eventCategorize is one of mem0's that nothing here is.
-	eventCategorize = "memory_categorize"
-)
+// eventTypes are the types of events that webhooks receive.
+var eventTypes = []eventType{
+	{"memory_add", []changeevent.Type{changeevent.MemoryAdded}},
+	{"memory_update", []changeevent.Type{changeevent.MemoryUpdated, changeevent.MemoryMerged}},
+	{"memory_delete", []changeevent.Type{changeevent.MemoryDeleted}},
+}
 
-// Webhooks manages the webhooks of the caller's tenant. The caller has access.Admin already. Create and Update also
-// require access.Read. problem.From turns the errors into answers. For an id that the tenant does not have, the
-// error is not found.
+// eventCategorize is a type of mem0's that nothing here is.
+const eventCategorize = "memory_categorize"
+
+// Webhooks manages the webhooks of the caller's tenant; *webhook.Webhooks does. It holds the caller against
+// access.Admin, and against access.Read where one is made or changed. problem.From turns the errors into answers.
+// For an id that the tenant does not have, the error is not found.
 type Webhooks interface {
 	// List returns all, oldest first.
-	List(ctx context.Context) ([]Webhook, error)
-	// Create makes a webhook by its name, URL and events. It returns the webhook with its defaults.
-	Create(ctx context.Context, w Webhook) (Webhook, error)
-	// Update changes name, URL and events of the one with the id, those that are not empty, and returns it.
-	Update(ctx context.Context, w Webhook) (Webhook, error)
+	List(ctx context.Context) ([]webhook.Endpoint, error)
+	// Create makes a webhook by its name, URL and types. It returns the webhook with its defaults.
+	Create(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error)
+	// Update changes one, and returns it.
+	Update(ctx context.Context, id string, c webhook.Change) (webhook.Endpoint, error)
 	// Delete removes one.
 	Delete(ctx context.Context, id string) error
 }
@@ -85,13 +75,26 @@ type webhookView struct {
 	Pending      int    `json:"pending"`
 }
 
-func webhookViewOf(r *http.Request, w Webhook) webhookView {
+func webhookViewOf(r *http.Request, w webhook.Endpoint) webhookView {
+	h := w.Health
 	return webhookView{
-		ID: w.ID, Name: w.Name, URL: w.URL, Project: caller(r).Tenant.ID, Events: orEmpty(w.Events), Active: w.Active,
-		CreatedAt: stamp(w.CreatedAt), UpdatedAt: stamp(w.UpdatedAt), Secret: w.Secret, LastSuccess: stampIf(w.LastSuccess),
-		LastFailure: stampIf(w.LastFailure), LastError: w.LastError, FailingSince: stampIf(w.FailingSince),
-		Failures: w.Failures, Pending: w.Pending,
+		ID: w.ID, Name: w.Name, URL: w.URL, Project: caller(r).Tenant.ID, Events: eventsOf(w), Active: w.Active,
+		CreatedAt: stamp(w.CreatedAt), UpdatedAt: stamp(w.UpdatedAt), Secret: w.Secret, LastSuccess: stampIf(h.LastSuccess),
+		LastFailure: stampIf(h.LastFailure), LastError: h.LastError, FailingSince: stampIf(h.FailingSince),
+		Failures: h.Failures, Pending: h.Pending,
 	}
+}
+
+// eventsOf are the events of a webhook by mem0's names. Types that mem0 has no name for are not shown.
+func eventsOf(w webhook.Endpoint) []string {
+	out := []string{}
+	for _, e := range eventTypes {
+		wanted := func(t changeevent.Type) bool { return slices.Contains(w.Types, t) }
+		if len(w.Types) == 0 || slices.ContainsFunc(e.types, wanted) {
+			out = append(out, e.name)
+		}
+	}
+	return out
 }
 
 // stampIf is the stamp of a time that may be zero: then it is empty.
@@ -137,7 +140,7 @@ func (a *api) listWebhooks(r *http.Request, _ fields) (any, error) {
 }
 
 // webhookOf reads the wanted webhook from a request.
-func webhookOf(in fields) (w Webhook, err error) {
+func webhookOf(in fields) (w webhook.Endpoint, err error) {
 	if w.Name, err = in.text("name"); err != nil {
 		return w, err
 	}
@@ -150,20 +153,23 @@ func webhookOf(in fields) (w Webhook, err error) {
 	if len(w.URL) > maxWebhookURL {
 		return w, memory.ValidText("url", w.URL, maxWebhookURL)
 	}
-	if w.Events, err = in.texts("event_types"); err != nil {
+	events, err := in.texts("event_types")
+	if err != nil {
 		return w, err
 	}
-	known := []string{EventMemoryAdd, EventMemoryUpdate, EventMemoryDelete}
-	for _, e := range w.Events {
+	for _, e := range events {
+		at := slices.IndexFunc(eventTypes, func(t eventType) bool { return t.name == e })
 		switch {
 		case e == eventCategorize:
 			return w, problem.Problem{
 				Status: http.StatusNotImplemented, Code: problem.CodeUnsupported, Field: "event_types",
 				Detail: "has memory_categorize, which never occurs: Mneme sets categories when it adds the memory",
 			}
-		case !slices.Contains(known, e):
-			return w, problem.Invalid("event_types", "has an event type other than "+strings.Join(known, ", "))
+		case at < 0:
+			return w, problem.Invalid("event_types",
+				"has an event type other than memory_add, memory_update, memory_delete")
 		}
+		w.Types = append(w.Types, eventTypes[at].types...)
 	}
 	return w, nil
 }
@@ -179,7 +185,7 @@ func (a *api) createWebhook(r *http.Request, in fields) (any, error) {
 	if err := memory.ValidText("url", w.URL, maxWebhookURL); err != nil {
 		return nil, err
 	}
-	if len(w.Events) == 0 {
+	if len(w.Types) == 0 {
 		return nil, problem.Invalid("event_types", "is missing or empty")
 	}
 	if w, err = a.Webhooks.Create(r.Context(), w); err != nil {
@@ -196,11 +202,21 @@ func (a *api) updateWebhook(r *http.Request, in fields) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.ID = memory.CanonicalID(r.PathValue("webhook_id"))
-	if w, err = a.Webhooks.Update(r.Context(), w); err != nil {
+	var c webhook.Change
+	if w.Name != "" {
+		c.Name = &w.Name
+	}
+	if w.URL != "" {
+		c.URL = &w.URL
+	}
+	if len(w.Types) > 0 {
+		c.Types = &w.Types
+	}
+	changed, err := a.Webhooks.Update(r.Context(), memory.CanonicalID(r.PathValue("webhook_id")), c)
+	if err != nil {
 		return nil, err
 	}
-	out := webhookViewOf(r, w)
+	out := webhookViewOf(r, changed)
 	out.Message = "Webhook updated successfully"
 	return out, nil
 }

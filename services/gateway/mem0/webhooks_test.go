@@ -22,7 +22,8 @@ func TestWebhooks(t *testing.T) {
 	if got := g.do("PUT", one, object{"name": "m"}).object(); got["name"] != "m" || got["message"] == nil {
 		t.Errorf("changed %v", got)
 	}
-	g.hooks.all[0].LastError, g.hooks.all[0].FailingSince, g.hooks.all[0].Failures = "it answers 500", start, 3
+	health := &g.hooks.all[0].Health
+	health.LastError, health.FailingSince, health.Failures = "it answers 500", start, 3
 	if got := g.do("GET", all, nil).body; !strings.Contains(got, `"last_error":"it answers 500","failing_since":"`) {
 		t.Errorf("a failing one: %s", got)
 	}

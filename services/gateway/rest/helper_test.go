@@ -21,6 +21,7 @@ import (
 
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/deadletters"
 	"github.com/mneme-memory/mneme/services/gateway/guard"
 	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/services/gateway/ingest"
@@ -91,12 +92,12 @@ func (*published) Close() error { return nil }
 
 // letters are dead letters by id.
 type letters struct {
-	all      []rest.Letter
-	ofTurns  map[string]rest.Letter
+	all      []deadletters.Letter
+	ofTurns  map[string]deadletters.Letter
 	replayed []string
 }
 
-func (l *letters) List(ctx context.Context, limit int, cursor string) ([]rest.Letter, string, error) {
+func (l *letters) List(ctx context.Context, limit int, cursor string) ([]deadletters.Letter, string, error) {
 	if err := backend.Check(ctx, access.Admin, ""); err != nil {
 		return nil, "", err
 	}
@@ -124,7 +125,7 @@ func (l *letters) Replay(ctx context.Context, id string) error {
 	return connect.NewError(connect.CodeNotFound, errors.New("there is no such dead letter"))
 }
 
-func (l *letters) OfTurn(ctx context.Context, user, turnID string) (rest.Letter, bool, error) {
+func (l *letters) Find(ctx context.Context, user, turnID string) (deadletters.Letter, bool, error) {
 	found, ok := l.ofTurns[user+" "+turnID]
 	return found, ok, backend.Check(ctx, access.Read, user)
 }
@@ -319,9 +320,9 @@ func (b *behind) handler() http.Handler {
 	})
 }
 
-func letterList(n int) (out []rest.Letter) {
+func letterList(n int) (out []deadletters.Letter) {
 	for i := range n {
-		out = append(out, rest.Letter{
+		out = append(out, deadletters.Letter{
 			ID: "letter/" + string(rune('a'+i)), Reason: "text: is empty", Field: "turn.text", Handler: "filter",
 			Topic: "mneme.session-events",
 			User:  "ines", Time: now, TurnID: "t1",

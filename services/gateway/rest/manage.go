@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/mneme-memory/mneme/services/gateway/deadletters"
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
@@ -73,7 +74,7 @@ type DeadLetter struct {
 	TurnID  string     `json:"turn_id,omitempty" doc:"The turn of the record; absent for a session's end, and for an unreadable record."`
 }
 
-func deadLetterOf(l Letter) DeadLetter {
+func deadLetterOf(l deadletters.Letter) DeadLetter {
 	return DeadLetter{
 		ID: l.ID, Reason: l.Reason, Field: l.Field, Handler: l.Handler, Topic: l.Topic, User: l.User, Time: known(l.Time),
 		TurnID: l.TurnID,
@@ -169,7 +170,7 @@ func (a *API) listLetters(ctx context.Context, in *listLetters) (*answer[letterP
 		return nil, err
 	}
 	letters, next, err := a.DeadLetters.List(ctx, in.Limit, string(place))
-	return respond(letters, err, func(letters []Letter) letterPageBody {
+	return respond(letters, err, func(letters []deadletters.Letter) letterPageBody {
 		return letterPageBody{each(letters, deadLetterOf), all.cursor([]byte(next))}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/deadletters"
 	"github.com/mneme-memory/mneme/services/gateway/guard"
 	"github.com/mneme-memory/mneme/services/gateway/ingest"
 	"github.com/mneme-memory/mneme/shared/access"
@@ -46,33 +47,18 @@ type Keys interface {
 	Revoke(ctx context.Context, id string) error
 }
 
-// Letter is a record of the caller's tenant that can never be processed as it is.
-type Letter struct {
-	ID string
-	// Reason describes the error. Field is the field at fault, empty if the whole record is at fault.
-	Reason, Field string
-	// Handler gave up on the record, which came from Topic.
-	Handler, Topic string
-	// User is the user of the record, as far as it is readable.
-	User string
-	// Time is when the handler gave up.
-	Time time.Time
-	// TurnID is the turn of the record. It is empty if the record has no turn, or if the turn is not readable.
-	TurnID string
-}
-
 // DeadLetters are the dead letters of the caller's tenant. problem.From turns its errors into answers. For an
 // invalid cursor, the error is an invalid "cursor". For a letter that does not exist, or of another tenant, the
 // error is not found.
 type DeadLetters interface {
 	// List returns up to limit letters, the newest first, and the next cursor. An empty cursor is the beginning, an
 	// empty next the end. List and Replay require access.Admin.
-	List(ctx context.Context, limit int, cursor string) (letters []Letter, next string, err error)
+	List(ctx context.Context, limit int, cursor string) (letters []deadletters.Letter, next string, err error)
 	// Replay sends the record of a letter on its way again.
 	Replay(ctx context.Context, id string) error
-	// OfTurn returns the letter of a turn of a user, if there is one. It holds the caller against access.Read and the
+	// Find returns the letter of a turn of a user, if there is one. It holds the caller against access.Read and the
 	// user.
-	OfTurn(ctx context.Context, user, turnID string) (letter Letter, ok bool, err error)
+	Find(ctx context.Context, user, turnID string) (letter deadletters.Letter, ok bool, err error)
 }
 
 // Usage returns the usage of the caller's tenant. quota.Quota implements it. It requires access.Admin.

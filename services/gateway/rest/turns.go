@@ -341,7 +341,7 @@ func (a *API) getTurn(ctx context.Context, in *turnRequest) (*answer[TurnStatus]
 
 // pending sets the status of a turn that the bank does not have. Such a turn is a dead letter, or on its way.
 func (a *API) pending(ctx context.Context, user string, t *TurnStatus) error {
-	letter, dead, err := a.DeadLetters.OfTurn(ctx, user, t.ID)
+	letter, dead, err := a.DeadLetters.Find(ctx, user, t.ID)
 	if err != nil {
 		return err
 	}

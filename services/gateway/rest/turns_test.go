@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/deadletters"
 	"github.com/mneme-memory/mneme/services/gateway/idempotency"
-	"github.com/mneme-memory/mneme/services/gateway/rest"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/bus/bustest"
 	"github.com/mneme-memory/mneme/shared/contract"
@@ -295,7 +295,7 @@ func TestWhatBecameOfATurn(t *testing.T) {
 		TurnId: "d", State: mnemev1.TurnState_TURN_STATE_DROPPED,
 		Saliency: &mnemev1.SaliencyDecision{Score: 0.1, Threshold: 0.5, PolicyVersion: "f/1"},
 	}
-	g.letters.ofTurns = map[string]rest.Letter{"ines dead": {ID: "l1", Reason: "is empty", Field: "turn.text",
+	g.letters.ofTurns = map[string]deadletters.Letter{"ines dead": {ID: "l1", Reason: "is empty", Field: "turn.text",
 		Handler: "filter", Time: now}}
 	status("r").expect(t, 200, map[string]any{
 		"status": "remembered", "memory_ids.0": first, "saliency.score": 0.9, "saliency.decided_at": now,

@@ -136,7 +136,7 @@ type Undelivered struct {
 
 func undeliveredOf(d webhook.Dead) Undelivered {
 	return Undelivered{
-		EventID: d.EventID, Type: string(d.Type), Time: d.Time, DiedAt: d.DiedAt, Attempts: d.Attempts, Status: d.Status,
+		EventID: d.Event, Type: string(d.Type), Time: d.Time, DiedAt: d.DiedAt, Attempts: d.Attempts, Status: d.Status,
 		Reason: d.Reason,
 	}
 }

@@ -25,18 +25,8 @@ type Change struct {
 	Active    *bool
 }
 
-// Dead is a dead letter of an endpoint.
-type Dead struct {
-	// EventID names it.
-	EventID string
-	Type    changeevent.Type
-	// Time is the time of the change. DiedAt is the time after the last of its Attempts.
-	Time, DiedAt time.Time
-	Attempts     int
-	// Status is the status of the last answer, 0 if there was no answer. Reason is its description.
-	Status int
-	Reason string
-}
+// Dead is a dead letter of an endpoint: a delivery after the last of its attempts.
+type Dead = webhooks.Delivery
 
 // caller is the tenant that calls, with access.Admin and all other scopes that are wanted.
 func caller(ctx context.Context, others ...access.Scope) (tenant string, err error) {
@@ -200,13 +190,7 @@ func (h *Webhooks) Dead(ctx context.Context, id string, limit int, cursor string
 			return nil, "", problem.Invalid("cursor", "is not from an earlier answer")
 		}
 	}
-	letters, more, err := h.store.DeadLetters(ctx, tenant, id, from, limit)
-	for _, d := range letters {
-		out = append(out, Dead{
-			EventID: d.Event, Type: d.Type, Time: d.Time, DiedAt: d.DiedAt, Attempts: d.Attempts, Status: d.Status,
-			Reason: d.Reason,
-		})
-	}
+	out, more, err := h.store.DeadLetters(ctx, tenant, id, from, limit)
 	if more {
 		next = strconv.Itoa(from + limit)
 	}

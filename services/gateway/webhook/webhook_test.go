@@ -271,7 +271,7 @@ func TestFailuresAreTriedAgainAndThenDead(t *testing.T) {
 			if ids := r.ids(); len(ids) != c.attempts || len(slices.Compact(ids)) != 1 {
 				t.Errorf("attempts %v, want %d of one id", ids, c.attempts)
 			}
-			if len(dead) == 1 && (dead[0].Reason != c.reason || dead[0].EventID != "e1" || dead[0].Attempts != c.attempts) {
+			if len(dead) == 1 && (dead[0].Reason != c.reason || dead[0].Event != "e1" || dead[0].Attempts != c.attempts) {
 				t.Errorf("dead: %+v", dead[0])
 			}
 			if e, err := w.Get(by("acme"), e.ID); err != nil || e.Active == (name == "is gone") {
@@ -333,9 +333,9 @@ func TestHowAnEndpointAnswersIsShown(t *testing.T) {
 	if log := w.log.String(); strings.Count(log, "has begun to fail") != 2 || !strings.Contains(log, "tenant=acme") {
 		t.Errorf("the log says %s", log)
 	}
-	if hooks, err := w.ForMem0().List(by("acme")); err != nil || hooks[0].Failures != 10 ||
-		hooks[0].FailingSince.IsZero() {
-		t.Errorf("for mem0: %+v, %v", hooks, err)
+	var hooks []hookOfMem0
+	if w.asMem0("GET", "projects/acme/", "", &hooks); hooks[0].Failures != 10 || hooks[0].FailingSince == "" {
+		t.Errorf("for mem0: %+v", hooks)
 	}
 	if err := w.Replay(by("acme"), e.ID, "e2"); err != nil {
 		t.Fatal(err)
@@ -402,7 +402,7 @@ func TestDeadLettersArePaged(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, d := range page {
-				seen[d.EventID] = true
+				seen[d.Event] = true
 			}
 			if cursor = next; next == "" {
 				return len(seen) == 3
@@ -571,7 +571,7 @@ func TestAUserIsForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range all {
-			ids = append(ids, d.EventID)
+			ids = append(ids, d.Event)
 		}
 		return ids
 	}
@@ -640,25 +640,46 @@ func TestRedisAway(t *testing.T) {
 	}
 }
 
+// hookOfMem0 is a webhook as mem0's API shows it.
+type hookOfMem0 struct {
+	ID           string   `json:"webhook_id"`
+	Name         string   `json:"name"`
+	URL          string   `json:"url"`
+	Events       []string `json:"event_types"`
+	Active       bool     `json:"is_active"`
+	Secret       string   `json:"secret"`
+	Failures     int      `json:"consecutive_failures"`
+	FailingSince string   `json:"failing_since"`
+}
+
+// asMem0 makes a call of mem0's API about the webhooks, and decodes its answer.
+func (w *world) asMem0(method, path, body string, out any) {
+	w.t.Helper()
+	api := mem0.New(mem0.Parts{Webhooks: w.Webhooks, Now: time.Now})
+	answer := httptest.NewRecorder()
+	api.ServeHTTP(answer, httptest.NewRequestWithContext(by("acme"), method, "/api/v1/webhooks/"+path,
+		strings.NewReader(body)))
+	if err := json.Unmarshal(answer.Body.Bytes(), out); err != nil || answer.Code/100 != 2 {
+		w.t.Fatal(answer.Code, answer.Body, err)
+	}
+}
+
 func TestForMem0(t *testing.T) {
-	hooks := open(t, here).ForMem0()
-	made, err := hooks.Create(by("acme"), mem0.Webhook{Name: "mine", URL: "https://example.com",
-		Events: []string{mem0.EventMemoryUpdate}})
-	if err != nil || made.Secret == "" || !slices.Equal(made.Events, []string{mem0.EventMemoryUpdate}) || !made.Active {
-		t.Fatal(made, err)
+	w := open(t, here)
+	var made, changed hookOfMem0
+	w.asMem0("POST", "projects/acme/", `{"name":"mine","url":"https://example.com","event_types":["memory_update"]}`, &made)
+	if made.Secret == "" || !slices.Equal(made.Events, []string{"memory_update"}) || !made.Active {
+		t.Fatal(made)
 	}
-	changed, err := hooks.Update(by("acme"), mem0.Webhook{ID: made.ID, Name: "yours",
-		Events: []string{mem0.EventMemoryAdd}})
-	if err != nil || changed.Name != "yours" || changed.URL != made.URL ||
-		!slices.Equal(changed.Events, []string{mem0.EventMemoryAdd}) {
-		t.Error(changed, err)
+	w.asMem0("PUT", made.ID+"/", `{"name":"yours","event_types":["memory_add"]}`, &changed)
+	if changed.Name != "yours" || changed.URL != made.URL || !slices.Equal(changed.Events, []string{"memory_add"}) {
+		t.Error(changed)
 	}
-	if all, err := hooks.List(by("acme")); err != nil || len(all) != 1 || all[0].Secret != "" {
-		t.Error(all, err)
+	var all []hookOfMem0
+	if w.asMem0("GET", "projects/acme/", "", &all); len(all) != 1 || all[0].Secret != "" {
+		t.Error(all)
 	}
-	if err := hooks.Delete(by("acme"), made.ID); err != nil {
-		t.Error(err)
-	}
+	w.asMem0("DELETE", made.ID+"/", "", &struct{}{})
 }
 
 // An erasure drops the user's waiting deliveries, in the order of the user's changes. Later deliveries stay, also
