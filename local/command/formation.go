@@ -11,6 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/formation"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/tenant"
@@ -97,4 +98,11 @@ func (a Formation) Open(ctx context.Context, errOut io.Writer) (_ []formation.Va
 		out = append(out, v)
 	}
 	return out, free, nil
+}
+
+// JudgeSettings name two models: one answers from the whole history, the other marks answers. Without a name for the
+// second, the first one marks.
+type JudgeSettings struct {
+	Endpoint llm.Config `envPrefix:"MNEME_LLM_"`
+	Judge    llm.Config `envPrefix:"MNEME_JUDGE_"`
 }

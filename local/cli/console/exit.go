@@ -3,9 +3,12 @@ package console
 import (
 	"errors"
 	"net"
+	"net/http"
+	"strings"
 
 	"connectrpc.com/connect"
 
+	"github.com/mneme-memory/mneme/client"
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
@@ -56,4 +59,21 @@ func Hint(err error) string {
 		return "is it running? `mneme up` starts a local one; --url names another"
 	}
 	return ""
+}
+
+// GatewayProblem converts an error of the gateway's client to a problem.
+func GatewayProblem(err error) error {
+	var p *client.Problem
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &p):
+		return problem.Problem{Status: http.StatusServiceUnavailable, Code: problem.CodeUnavailable, Detail: err.Error()}
+	case p.Code == "":
+		return problem.Problem{Status: p.Status, Code: problem.CodeInternal, Detail: p.Detail, RetryAfter: p.RetryAfter}
+	}
+	return problem.Problem{
+		Status: p.Status, Code: p.Code, Field: p.Field, Detail: strings.TrimPrefix(p.Detail, p.Field+": "),
+		RetryAfter: p.RetryAfter,
+	}
 }

@@ -1,3 +1,4 @@
+// Package conversations publishes conversations of files and waits until their memories are formed.
 package conversations
 
 import (
@@ -14,6 +15,15 @@ import (
 	"github.com/mneme-memory/mneme/local/cli/console"
 	"github.com/mneme-memory/mneme/local/command"
 )
+
+// commands are the commands of this group.
+type commands struct{ *console.Console }
+
+// Commands returns the commands of this group.
+func Commands(shared *console.Console) []*cobra.Command {
+	c := commands{shared}
+	return []*cobra.Command{c.ingest()}
+}
 
 // ingested is the result of ingest.
 type ingested struct {

@@ -1,3 +1,4 @@
+// Package erasure holds the commands that erase a user and list running erasures.
 package erasure
 
 import (
@@ -11,6 +12,15 @@ import (
 	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
+
+// commands are the commands of this group.
+type commands struct{ *console.Console }
+
+// Commands returns the commands of this group.
+func Commands(shared *console.Console) []*cobra.Command {
+	c := commands{shared}
+	return []*cobra.Command{c.erase(), c.erasures()}
+}
 
 func (c commands) erasures() *cobra.Command {
 	return &cobra.Command{

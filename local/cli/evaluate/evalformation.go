@@ -1,3 +1,4 @@
+// Package evaluate measures Mneme on files of conversations, and checks a model or a gateway.
 package evaluate
 
 import (
@@ -10,9 +11,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/evaluation/formation"
+	"github.com/mneme-memory/mneme/local/cli/console"
 	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
+
+// commands are the commands of this group.
+type commands struct{ *console.Console }
+
+// Commands returns the commands of this group.
+func Commands(shared *console.Console) []*cobra.Command {
+	c := commands{shared}
+	return []*cobra.Command{c.eval(), c.check()}
+}
 
 // eval is the parent of the measuring commands.
 func (c commands) eval() *cobra.Command {

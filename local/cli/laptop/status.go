@@ -1,20 +1,33 @@
+// Package laptop holds the commands that run Mneme on this machine and look at it: up, demo, status, trace and version.
 package laptop
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"runtime"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-memory/mneme/local/cli/console"
 	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
+
+// commands are the commands of this group.
+type commands struct{ *console.Console }
+
+// Commands returns the commands of this group.
+func Commands(shared *console.Console) []*cobra.Command {
+	c := commands{shared}
+	return []*cobra.Command{c.up(), c.demo(), c.status(), c.trace(), version()}
+}
 
 // version is the command that prints the version.
 func version() *cobra.Command {
@@ -135,4 +148,51 @@ func probe(ctx context.Context, address string) string {
 		return "answers " + res.Status
 	}
 	return ready
+}
+
+var traceID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+func (c commands) trace() *cobra.Command {
+	return &cobra.Command{
+		Use:   "trace ID",
+		Short: "Print a trace of the local Mneme as a tree",
+		Args:  command.Args(cobra.ExactArgs(1)),
+		RunE:  func(cmd *cobra.Command, a []string) error { return c.runTrace(cmd.Context(), a[0]) },
+	}
+}
+
+func (c commands) runTrace(ctx context.Context, id string) error {
+	if !traceID.MatchString(id) {
+		return command.Usage(fmt.Errorf("trace id %q: want 32 hexadecimal digits", id))
+	}
+	conn, err := c.Target.Resolve(c.Dir)
+	if err != nil {
+		return err
+	}
+	if conn.Traces == "" {
+		return command.Usage(fmt.Errorf("only a local Mneme (mneme up) stores traces; ask the trace collector of " +
+			"a remote one"))
+	}
+	path := "/api/traces/" + id
+	if !c.JSON {
+		path += "/tree"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, conn.Traces+path, nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("get trace: %w", err)
+	}
+	defer res.Body.Close()
+	switch res.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		return fmt.Errorf("trace %s is not stored, or no longer", id)
+	default:
+		return fmt.Errorf("trace viewer answered %s", res.Status)
+	}
+	_, err = io.Copy(c.Out, res.Body)
+	return err
 }

@@ -1,3 +1,4 @@
+// Package memories holds the commands that list, retract, release, export and import memories.
 package memories
 
 import (
@@ -15,6 +16,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
+
+// commands are the commands of this group.
+type commands struct{ *console.Console }
+
+// Commands returns the commands of this group.
+func Commands(shared *console.Console) []*cobra.Command {
+	c := commands{shared}
+	return []*cobra.Command{c.memories(), c.history(), c.retract(), c.release(), c.export(), c.importUser()}
+}
 
 func (c commands) memories() *cobra.Command {
 	var user, chosen, tier string

@@ -1,3 +1,4 @@
+// Package tenants holds operators' commands for tenants, their keys and their usage.
 package tenants
 
 import (
@@ -16,6 +17,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
+
+// commands are the commands of this group.
+type commands struct{ *console.Console }
+
+// Commands returns the commands of this group.
+func Commands(shared *console.Console) []*cobra.Command {
+	c := commands{shared}
+	return []*cobra.Command{c.tenants(), c.keys(), c.usage()}
+}
 
 func (c commands) tenants() *cobra.Command {
 	var redis []string

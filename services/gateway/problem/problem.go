@@ -5,8 +5,10 @@ package problem
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +17,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
+	"github.com/mneme-memory/mneme/shared/store/idempotency"
+	"github.com/mneme-memory/mneme/shared/store/items"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
+	"github.com/mneme-memory/mneme/shared/store/webhooks"
 )
 
 // Problem is an error for a client. Each API writes it in its own form.
@@ -188,3 +194,73 @@ func From(err error) Problem {
 	}
 	return p
 }
+
+// IdempotencyKey is the header that carries the key of a request that may be repeated.
+const IdempotencyKey = "Idempotency-Key"
+
+// retryInFlight is the retry delay for clients when the same request is still running.
+const retryInFlight = time.Second
+
+// storeProblems maps the errors of the gateway's stores to problems. The errors' texts are for callers.
+var storeProblems = []struct {
+	err     error
+	problem Problem
+}{
+	{redisstore.ErrErased, Problem{Status: http.StatusConflict, Code: rpcerror.ReasonChanged}},
+	{idempotency.ErrReused, Problem{Status: http.StatusUnprocessableEntity, Code: CodeKeyReused, Field: IdempotencyKey}},
+	{idempotency.ErrInFlight,
+		Problem{Status: http.StatusConflict, Code: CodeKeyInFlight, Field: IdempotencyKey, RetryAfter: retryInFlight}},
+	{idempotency.ErrErased, Problem{Status: http.StatusGone, Code: CodeKeyErased, Field: IdempotencyKey}},
+	{idempotency.ErrForeign, Problem{Status: http.StatusConflict, Code: CodeKeyForeign, Field: IdempotencyKey}},
+	{items.ErrManyItems, Problem{Status: http.StatusConflict, Code: CodeManyItems}},
+	{items.ErrManySessions, Problem{Status: http.StatusConflict, Code: CodeManySessions}},
+	{items.ErrTooLarge, Problem{Status: http.StatusRequestEntityTooLarge, Code: CodeTooLarge}},
+	{items.ErrBusy, Problem{Status: http.StatusTooManyRequests, Code: CodeRateLimited, RetryAfter: items.RetrySearch}},
+	{webhooks.ErrNotFound, Problem{Status: http.StatusNotFound, Code: CodeNotFound}},
+	{webhooks.ErrNoLetter, Problem{Status: http.StatusNotFound, Code: CodeNotFound}},
+	{webhooks.ErrMany, Problem{Status: http.StatusConflict, Code: CodeManyWebhooks}},
+	{webhooks.ErrChanged, Problem{Status: http.StatusConflict, Code: rpcerror.ReasonChanged}},
+}
+
+// fromStore returns the problem for an error of a store. ok is false for any other error.
+func fromStore(err error) (p Problem, ok bool) {
+	for _, known := range storeProblems {
+		if errors.Is(err, known.err) {
+			p = known.problem
+			p.Detail = err.Error()
+			return p, true
+		}
+	}
+	return Problem{}, false
+}
+
+// Allowance is the state of a caller's limits after a request.
+type Allowance struct {
+	// Limit, Remaining and Reset describe the nearest limit. A Limit of 0 means no limit.
+	Limit, Remaining int
+	Reset            time.Duration
+	// RetryAfter is more than zero where the call is over a limit.
+	RetryAfter time.Duration
+	// Quota names the limit that was reached ("requests per second").
+	Quota string
+	// Unavailable means that the limits are not available now.
+	Unavailable bool
+}
+
+// RateLimitStatus is the header for limits that are not available now.
+const RateLimitStatus = "X-RateLimit-Status"
+
+// SetHeaders writes the remaining allowance into headers.
+func (a Allowance) SetHeaders(h http.Header) {
+	if a.Unavailable {
+		h.Set(RateLimitStatus, "unavailable")
+	}
+	if a.Limit > 0 {
+		h.Set("X-RateLimit-Limit", strconv.Itoa(a.Limit))
+		h.Set("X-RateLimit-Remaining", strconv.Itoa(a.Remaining))
+		h.Set("X-RateLimit-Reset", Seconds(a.Reset))
+	}
+}
+
+// Seconds formats a duration for a header, in whole seconds, rounded up.
+func Seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }
