@@ -44,7 +44,6 @@ type Client struct {
 	Reranker mnemev1connect.RerankerServiceClient
 
 	base string
-	key  string
 	http connect.HTTPClient
 }
 
@@ -63,13 +62,12 @@ func New(baseURL, apiKey string, over connect.HTTPClient) (*Client, error) {
 	if over == nil {
 		over = http.DefaultClient
 	}
-	c := &Client{base: strings.TrimSuffix(baseURL, "/"), key: apiKey, http: over}
-	o := connect.WithInterceptors(bearer{"Bearer " + apiKey})
-	c.Utilizer = mnemev1connect.NewUtilizerServiceClient(over, c.base, o)
-	c.Memories = mnemev1connect.NewMemoryServiceClient(over, c.base, o)
-	c.UserData = mnemev1connect.NewUserDataServiceClient(over, c.base, o)
-	c.Diagnosis = mnemev1connect.NewDiagnosisServiceClient(over, c.base, o)
-	c.Reranker = mnemev1connect.NewRerankerServiceClient(over, c.base, o)
+	c := &Client{base: strings.TrimSuffix(baseURL, "/"), http: keyed{over, apiKey}}
+	c.Utilizer = mnemev1connect.NewUtilizerServiceClient(c.http, c.base)
+	c.Memories = mnemev1connect.NewMemoryServiceClient(c.http, c.base)
+	c.UserData = mnemev1connect.NewUserDataServiceClient(c.http, c.base)
+	c.Diagnosis = mnemev1connect.NewDiagnosisServiceClient(c.http, c.base)
+	c.Reranker = mnemev1connect.NewRerankerServiceClient(c.http, c.base)
 	return c, nil
 }
 
@@ -79,29 +77,16 @@ func (c *Client) String() string { return "mneme at " + c.base }
 // GoString returns the same as String.
 func (c *Client) GoString() string { return c.String() }
 
-// bearer adds the key to calls.
-type bearer struct{ header string }
-
-// WrapUnary implements connect.Interceptor.
-func (b bearer) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-		req.Header().Set("Authorization", b.header)
-		return next(ctx, req)
-	}
+// keyed adds the key to calls.
+type keyed struct {
+	connect.HTTPClient
+	key string
 }
 
-// WrapStreamingClient implements connect.Interceptor.
-func (b bearer) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
-		conn := next(ctx, spec)
-		conn.RequestHeader().Set("Authorization", b.header)
-		return conn
-	}
-}
-
-// WrapStreamingHandler implements connect.Interceptor. It changes nothing, because a client has no handlers.
-func (bearer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return next
+// Do implements connect.HTTPClient.
+func (k keyed) Do(r *http.Request) (*http.Response, error) {
+	r.Header.Set("Authorization", "Bearer "+k.key)
+	return k.HTTPClient.Do(r)
 }
 
 // Turn is one message of a conversation.
@@ -269,8 +254,8 @@ func segment(id string) string {
 func (c *Client) call(ctx context.Context, method, path string, header http.Header, body []byte, out any) error {
 	for try := 0; ; try++ {
 		err := c.once(ctx, method, path, header, body, out)
-		var p *Problem
-		if !errors.As(err, &p) || p.RetryAfter == 0 || p.RetryAfter > maxPause || try == retries {
+		p, ok := errors.AsType[*Problem](err)
+		if !ok || p.RetryAfter == 0 || p.RetryAfter > maxPause || try == retries {
 			return err
 		}
 		wait := time.NewTimer(p.RetryAfter)
@@ -291,7 +276,6 @@ func (c *Client) once(ctx context.Context, method, path string, header http.Head
 	for name, values := range header {
 		req.Header[name] = values
 	}
-	req.Header.Set("Authorization", "Bearer "+c.key)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -318,8 +302,7 @@ func (c *Client) once(ctx context.Context, method, path string, header http.Head
 
 // unreachable is the error of a request without an answer. It omits the address, which contains the user.
 func unreachable(err error) error {
-	var of *url.Error
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*url.Error](err); ok {
 		err = of.Err
 	}
 	return fmt.Errorf("mneme: the gateway does not answer: %w", err)

@@ -63,11 +63,11 @@ func Hint(err error) string {
 
 // GatewayProblem converts an error of the gateway's client to a problem.
 func GatewayProblem(err error) error {
-	var p *client.Problem
+	p, ok := errors.AsType[*client.Problem](err)
 	switch {
 	case err == nil:
 		return nil
-	case !errors.As(err, &p):
+	case !ok:
 		return problem.Problem{Status: http.StatusServiceUnavailable, Code: problem.CodeUnavailable, Detail: err.Error()}
 	case p.Code == "":
 		return problem.Problem{Status: p.Status, Code: problem.CodeInternal, Detail: p.Detail, RetryAfter: p.RetryAfter}

@@ -10,7 +10,10 @@ import (
 
 	"connectrpc.com/connect"
 	"connectrpc.com/otelconnect"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/mneme-memory/mneme/client"
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -35,7 +38,7 @@ func NewClients(c standalone.Connection, tel *telemetry.Telemetry) (Clients, err
 		return Clients{}, fmt.Errorf("trace calls: %w", err)
 	}
 	// An erasure through the gateway also removes the gateway's own data of the user.
-	o, over := connect.WithInterceptors(traces, bearer{config.Secret(c.APIKey)}), HTTPClient(c.Tenant)
+	o, over := connect.WithInterceptors(traces), keyed{HTTPClient(c.Tenant), config.Secret(c.APIKey)}
 	return Clients{
 		mnemev1connect.NewUtilizerServiceClient(over, c.Utilizer, o),
 		mnemev1connect.NewMemoryServiceClient(over, c.Utilizer, o),
@@ -60,31 +63,16 @@ func (n named) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// bearer adds the API key to calls.
-type bearer struct{ key config.Secret }
-
-func (b bearer) header() string { return "Bearer " + b.key.Reveal() }
-
-// WrapUnary implements connect.Interceptor.
-func (b bearer) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-		req.Header().Set("Authorization", b.header())
-		return next(ctx, req)
-	}
+// keyed adds the API key to calls.
+type keyed struct {
+	connect.HTTPClient
+	key config.Secret
 }
 
-// WrapStreamingClient implements connect.Interceptor.
-func (b bearer) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
-		conn := next(ctx, spec)
-		conn.RequestHeader().Set("Authorization", b.header())
-		return conn
-	}
-}
-
-// WrapStreamingHandler implements connect.Interceptor. It changes nothing, because a client has no handlers.
-func (bearer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return next
+// Do implements connect.HTTPClient.
+func (k keyed) Do(r *http.Request) (*http.Response, error) {
+	r.Header.Set("Authorization", "Bearer "+k.key.Reveal())
+	return k.HTTPClient.Do(r)
 }
 
 // Session is a command's connection with its clients and telemetry.
@@ -117,6 +105,43 @@ func (c *Console) Open(ctx context.Context, conn standalone.Connection) (*Sessio
 		return nil, err
 	}
 	return &Session{Connection: conn, Clients: made, Telemetry: tel}, nil
+}
+
+// Gateway returns the connection of the gateway, and its client.
+func (c *Console) Gateway() (standalone.Connection, *client.Client, error) {
+	conn, err := c.Target.ResolveGateway(c.Dir)
+	if err != nil {
+		return conn, nil, err
+	}
+	gateway, err := client.New(conn.Gateway, conn.APIKey, HTTPClient(conn.Tenant))
+	if err != nil {
+		return conn, nil, command.Usage(err)
+	}
+	return conn, gateway, nil
+}
+
+// Show makes a call, and prints its answer: as JSON if that is asked for, else by print.
+func Show[Q, A any, M interface {
+	*A
+	proto.Message
+}](
+	ctx context.Context, c *Console,
+	call func(*Session, context.Context, *connect.Request[Q]) (*connect.Response[A], error), question *Q,
+	print func(*Session, *A) error,
+) error {
+	s, err := c.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close(ctx)
+	res, err := call(s, ctx, connect.NewRequest(question))
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return command.WriteJSON(c.Out, JSON(M(res.Msg)))
+	}
+	return print(s, res.Msg)
 }
 
 // Close exports the traces. An unreachable collector does not fail the command.

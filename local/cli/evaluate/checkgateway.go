@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/client"
-	"github.com/mneme-memory/mneme/local/cli/console"
 	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
@@ -34,13 +33,9 @@ func (c commands) checkGateway() *cobra.Command {
 			"erases the user. The key needs the scopes ingest and recall. Without the scope erase the user stays.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			conn, err := c.Target.ResolveGateway(c.Dir)
+			_, g, err := c.Gateway()
 			if err != nil {
 				return err
-			}
-			g, err := client.New(conn.Gateway, conn.APIKey, console.HTTPClient(conn.Tenant))
-			if err != nil {
-				return command.Usage(err)
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()

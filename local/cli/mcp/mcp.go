@@ -16,7 +16,6 @@ import (
 	"github.com/mneme-memory/mneme/client"
 	"github.com/mneme-memory/mneme/local/cli/console"
 	"github.com/mneme-memory/mneme/local/command"
-	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/services/gateway/backend"
 	"github.com/mneme-memory/mneme/services/gateway/ingest"
 	"github.com/mneme-memory/mneme/services/gateway/mcp"
@@ -52,11 +51,7 @@ func (c commands) mcp() *cobra.Command {
 					return command.Usage(fmt.Errorf("--user: %w", err))
 				}
 			}
-			conn, err := c.Target.ResolveGateway(c.Dir)
-			if err != nil {
-				return err
-			}
-			return c.runMCP(cmd.Context(), conn, user, cmd.InOrStdin())
+			return c.runMCP(cmd.Context(), user, cmd.InOrStdin())
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user of calls that name no user")
@@ -64,16 +59,16 @@ func (c commands) mcp() *cobra.Command {
 }
 
 // runMCP serves one client, until its input or ctx ends.
-func (c commands) runMCP(ctx context.Context, conn standalone.Connection, user string, in io.Reader) error {
+func (c commands) runMCP(ctx context.Context, user string, in io.Reader) error {
+	conn, gateway, err := c.Gateway()
+	if err != nil {
+		return err
+	}
 	s, err := c.Open(ctx, conn)
 	if err != nil {
 		return err
 	}
 	defer s.Close(ctx)
-	gateway, err := client.New(conn.Gateway, conn.APIKey, console.HTTPClient(conn.Tenant))
-	if err != nil {
-		return command.Usage(err)
-	}
 	server := mcp.NewServer(mcp.Parts{
 		Services: backend.Services{
 			Recall: s.UtilizerServiceClient, Memories: s.MemoryServiceClient, UserData: s.UserDataServiceClient,

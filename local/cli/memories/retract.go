@@ -3,9 +3,7 @@ package memories
 import (
 	"fmt"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/mneme-memory/mneme/local/cli/console"
 	"github.com/mneme-memory/mneme/local/command"
@@ -22,22 +20,14 @@ func (c commands) retract() *cobra.Command {
 			"history. `mneme erase` removes all data of a user for good.",
 		Args: console.OneID(),
 		RunE: func(cmd *cobra.Command, a []string) error {
-			s, err := c.Connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer s.Close(cmd.Context())
-			res, err := s.DeleteMemory(cmd.Context(),
-				connect.NewRequest(&mnemev1.DeleteMemoryRequest{UserId: user, MemoryId: a[0]}))
-			if err != nil {
-				return err
-			}
-			if err := c.printChanged(res.Msg, res.Msg.GetMemory()); err != nil || c.JSON {
-				return err
-			}
-			fmt.Fprintf(c.Out, "The text stays in the history of the memory (mneme history). To remove all data of the user "+
-				"for good: mneme erase --user %s\n", command.Printable(user))
-			return nil
+			return console.Show(cmd.Context(), c.Console, (*console.Session).DeleteMemory,
+				&mnemev1.DeleteMemoryRequest{UserId: user, MemoryId: a[0]},
+				func(_ *console.Session, res *mnemev1.DeleteMemoryResponse) error {
+					c.printChanged(res.GetMemory())
+					fmt.Fprintf(c.Out, "The text stays in the history of the memory (mneme history). To remove all data of the "+
+						"user for good: mneme erase --user %s\n", command.Printable(user))
+					return nil
+				})
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
@@ -52,17 +42,12 @@ func (c commands) release() *cobra.Command {
 		Short: "End the quarantine of a memory, so that recall returns it",
 		Args:  console.OneID(),
 		RunE: func(cmd *cobra.Command, a []string) error {
-			s, err := c.Connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer s.Close(cmd.Context())
-			res, err := s.ReleaseMemory(cmd.Context(),
-				connect.NewRequest(&mnemev1.ReleaseMemoryRequest{UserId: user, MemoryId: a[0]}))
-			if err != nil {
-				return err
-			}
-			return c.printChanged(res.Msg, res.Msg.GetMemory())
+			return console.Show(cmd.Context(), c.Console, (*console.Session).ReleaseMemory,
+				&mnemev1.ReleaseMemoryRequest{UserId: user, MemoryId: a[0]},
+				func(_ *console.Session, res *mnemev1.ReleaseMemoryResponse) error {
+					c.printChanged(res.GetMemory())
+					return nil
+				})
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
@@ -71,10 +56,6 @@ func (c commands) release() *cobra.Command {
 }
 
 // printChanged prints the new state of a memory.
-func (c commands) printChanged(answer proto.Message, m *mnemev1.Memory) error {
-	if c.JSON {
-		return command.WriteJSON(c.Out, console.JSON(answer))
-	}
+func (c commands) printChanged(m *mnemev1.Memory) {
 	fmt.Fprintf(c.Out, "%s is %s\n", m.GetId(), StatusName(m.GetStatus()))
-	return nil
 }

@@ -3,7 +3,6 @@ package operations
 import (
 	"fmt"
 
-	"connectrpc.com/connect"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
@@ -23,20 +22,8 @@ func (c commands) rerankerVersions() *cobra.Command {
 		Short: "List the versions of the weights, and the features by weight",
 		Args:  command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := c.Connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer s.Close(cmd.Context())
-			res, err := s.ListWeights(cmd.Context(), connect.NewRequest(&mnemev1.ListWeightsRequest{}))
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return command.WriteJSON(c.Out, console.JSON(res.Msg))
-			}
-			c.printWeights(res.Msg)
-			return nil
+			return console.Show(cmd.Context(), c.Console, (*console.Session).ListWeights, &mnemev1.ListWeightsRequest{},
+				c.printWeights)
 		},
 	}
 }
@@ -56,21 +43,13 @@ func (c commands) rerankerRollback() *cobra.Command {
 			return command.Args(cobra.NoArgs)(cmd, given)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := c.Connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer s.Close(cmd.Context())
-			res, err := s.RollbackWeights(cmd.Context(), connect.NewRequest(&mnemev1.RollbackWeightsRequest{Version: to}))
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return command.WriteJSON(c.Out, console.JSON(res.Msg))
-			}
-			fmt.Fprintf(c.Out, "version %d has the weights of version %d, and is in use\n", res.Msg.GetVersion().GetVersion(),
-				to)
-			return nil
+			return console.Show(cmd.Context(), c.Console, (*console.Session).RollbackWeights,
+				&mnemev1.RollbackWeightsRequest{Version: to},
+				func(_ *console.Session, res *mnemev1.RollbackWeightsResponse) error {
+					made := res.GetVersion().GetVersion()
+					_, err := fmt.Fprintf(c.Out, "version %d has the weights of version %d, and is in use\n", made, to)
+					return err
+				})
 		},
 	}
 	cmd.Flags().Uint64Var(&to, flag, 0, "the version to restore")
@@ -78,7 +57,7 @@ func (c commands) rerankerRollback() *cobra.Command {
 }
 
 // printWeights prints versions and features as tables.
-func (c commands) printWeights(l *mnemev1.ListWeightsResponse) {
+func (c commands) printWeights(_ *console.Session, l *mnemev1.ListWeightsResponse) error {
 	t := c.Table("versions", "version", "created", "learned from", "distance", "state")
 	for i, v := range l.GetVersions() {
 		made, what := "", ""
@@ -107,4 +86,5 @@ func (c commands) printWeights(l *mnemev1.ListWeightsResponse) {
 			fmt.Sprintf("%.4f", w.GetPrior())})
 	}
 	f.Render()
+	return nil
 }

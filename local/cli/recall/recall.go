@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -35,7 +34,8 @@ func Commands(shared *console.Console) []*cobra.Command {
 func (c commands) recall() *cobra.Command {
 	req := &mnemev1.RecallRequest{}
 	var answer bool
-	var asOf, messages, chosen string
+	var given queryFlags
+	var chosen string
 	cmd := &cobra.Command{
 		Use:   "recall --user USER --query TEXT [--messages FILE]",
 		Short: "Show the memories that a query recalls",
@@ -47,13 +47,10 @@ func (c commands) recall() *cobra.Command {
 			`  [{"role":"user","content":"What can I cook for my sister?"},{"role":"assistant","content":"For when?"}]`,
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := setAsOf(req, asOf); err != nil {
+			err := given.read(req, cmd.InOrStdin())
+			if err != nil {
 				return err
 			}
-			if err := setMessages(req, messages, cmd.InOrStdin()); err != nil {
-				return err
-			}
-			var err error
 			if req.Filter, err = memories.ParseFilter(chosen); err != nil {
 				return err
 			}
@@ -61,19 +58,37 @@ func (c commands) recall() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	given.add(cmd, req)
+	memories.FilterFlag(cmd, &chosen)
+	f.BoolVar(&answer, "answer", false, "answer the query, too")
+	return cmd
+}
+
+// queryFlags are the flags of a query that a request does not hold as they are.
+type queryFlags struct{ asOf, messages string }
+
+// add adds the flags of a query, also those that a request holds.
+func (q *queryFlags) add(cmd *cobra.Command, req *mnemev1.RecallRequest) {
+	f := cmd.Flags()
 	f.StringVar(&req.UserId, "user", "", "the user")
 	f.StringVar(&req.Query, "query", "", "the query")
 	f.Uint32Var(&req.Candidates, "candidates", 0,
 		"number of candidates to retrieve (default 30, or the number of memories if it is larger)")
 	f.Uint32Var(&req.Memories, "memories", 0, "most memories to show; the word budget may show fewer (default 20)")
 	f.Uint32Var(&req.WordBudget, "words", 0, "maximum number of words in the profile (default 400)")
-	f.StringVar(&asOf, "as-of", "", "recall the memories that held on this day, YYYY-MM-DD (default: now, or the time "+
+	f.StringVar(&q.asOf, "as-of", "", "recall the memories that held on this day, YYYY-MM-DD (default: now, or the time "+
 		"that the query names)")
-	messagesFlag(cmd, &messages)
-	memories.FilterFlag(cmd, &chosen)
-	f.BoolVar(&answer, "answer", false, "answer the query, too")
+	f.StringVar(&q.messages, "messages", "",
+		"file with the previous messages, a JSON list as for chat completions; - reads standard input")
 	command.Require(cmd, "user", "query")
-	return cmd
+}
+
+// read reads the values of the flags into a request.
+func (q *queryFlags) read(req *mnemev1.RecallRequest, stdin io.Reader) error {
+	if err := setAsOf(req, q.asOf); err != nil {
+		return err
+	}
+	return setMessages(req, q.messages, stdin)
 }
 
 // setAsOf sets the time to the end of the day, so that turns of that day count.
@@ -90,38 +105,24 @@ func setAsOf(req *mnemev1.RecallRequest, day string) error {
 }
 
 func (c commands) runRecall(ctx context.Context, req *mnemev1.RecallRequest, answer bool) error {
-	s, err := c.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close(ctx)
-	if answer {
-		res, err := s.Answer(ctx, connect.NewRequest(&mnemev1.AnswerRequest{Recall: req}))
-		if err != nil {
+	show := func(s *console.Session, r *mnemev1.RecallResponse) error {
+		if err := c.printUnknown(ctx, s, req.GetUserId(), r); err != nil {
 			return err
 		}
-		if c.JSON {
-			return command.WriteJSON(c.Out, console.JSON(res.Msg))
-		}
-		if err := c.printUnknown(ctx, s, req.GetUserId(), res.Msg.GetRecall()); err != nil {
-			return err
-		}
-		PrintRecall(c.Console, res.Msg.GetRecall(), s.Traces)
-		fmt.Fprintf(c.Out, "\nanswer: %s\n", command.Printable(res.Msg.GetAnswer()))
+		PrintRecall(c.Console, r, s.Traces)
 		return nil
 	}
-	res, err := s.Recall(ctx, connect.NewRequest(req))
-	if err != nil {
-		return err
+	if !answer {
+		return console.Show(ctx, c.Console, (*console.Session).Recall, req, show)
 	}
-	if c.JSON {
-		return command.WriteJSON(c.Out, console.JSON(res.Msg))
-	}
-	if err := c.printUnknown(ctx, s, req.GetUserId(), res.Msg); err != nil {
-		return err
-	}
-	PrintRecall(c.Console, res.Msg, s.Traces)
-	return nil
+	return console.Show(ctx, c.Console, (*console.Session).Answer, &mnemev1.AnswerRequest{Recall: req},
+		func(s *console.Session, res *mnemev1.AnswerResponse) error {
+			if err := show(s, res.GetRecall()); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.Out, "\nanswer: %s\n", command.Printable(res.GetAnswer()))
+			return nil
+		})
 }
 
 // printUnknown prints that nothing is kept of the user, if this is why a recall is empty.
@@ -169,12 +170,6 @@ func PrintRecall(c *console.Console, r *mnemev1.RecallResponse, traces string) {
 
 // maxMessagesFile limits the size of a file of messages, in bytes.
 const maxMessagesFile = 4 << 20
-
-// messagesFlag adds the flag for the conversation before the query.
-func messagesFlag(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVar(file, "messages", "",
-		"file with the previous messages, a JSON list as for chat completions; - reads standard input")
-}
 
 // setMessages reads the messages of a file into a request. Without a file the request has no messages.
 func setMessages(req *mnemev1.RecallRequest, file string, stdin io.Reader) error {

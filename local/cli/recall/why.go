@@ -21,7 +21,7 @@ import (
 
 func (c commands) why() *cobra.Command {
 	req := &mnemev1.WhyRequest{Recall: &mnemev1.RecallRequest{}}
-	var asOf, messages string
+	var given queryFlags
 	cmd := &cobra.Command{
 		Use:   "why --user USER --query TEXT [--expect TURN]... [--expect-text TEXT]",
 		Short: "Find the stage at which an expected memory was lost",
@@ -31,58 +31,37 @@ func (c commands) why() *cobra.Command {
 			"Name the expected turns with --expect, or words that must all occur with --expect-text.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := setAsOf(req.Recall, asOf); err != nil {
-				return err
-			}
-			if err := setMessages(req.Recall, messages, cmd.InOrStdin()); err != nil {
+			if err := given.read(req.Recall, cmd.InOrStdin()); err != nil {
 				return err
 			}
 			return c.runWhy(cmd.Context(), req)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&req.Recall.UserId, "user", "", "the user")
-	f.StringVar(&req.Recall.Query, "query", "", "the query")
+	given.add(cmd, req.Recall)
 	f.StringArrayVar(&req.ExpectTurnIds, "expect", nil, "id of an expected turn; may be repeated")
 	f.StringVar(&req.ExpectText, "expect-text", "", "expected words; a memory must contain all of them")
-	f.Uint32Var(&req.Recall.Candidates, "candidates", 0,
-		"number of candidates to retrieve (default 30, or the number of memories if it is larger)")
-	f.Uint32Var(&req.Recall.Memories, "memories", 0, "most memories to show; the word budget may show fewer (default 20)")
-	f.Uint32Var(&req.Recall.WordBudget, "words", 0, "maximum number of words in the profile (default 400)")
 	f.StringVar(&req.RecallId, "recall", "", "id of the recall to repeat, with the same random choices")
-	f.StringVar(&asOf, "as-of", "", "recall the memories that held on this day, YYYY-MM-DD (default: now, or the time "+
-		"that the query names)")
-	messagesFlag(cmd, &messages)
-	command.Require(cmd, "user", "query")
 	return cmd
 }
 
 func (c commands) runWhy(ctx context.Context, req *mnemev1.WhyRequest) error {
-	s, err := c.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close(ctx)
-	res, err := s.Why(ctx, connect.NewRequest(req))
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return command.WriteJSON(c.Out, console.JSON(res.Msg))
-	}
-	named, err := diagnosedMemories(ctx, s, req.GetRecall().GetUserId(), res.Msg)
-	if err != nil {
-		return err
-	}
-	replaced, err := replacements(ctx, s, req.GetRecall().GetUserId(), res.Msg.GetFindings(), named)
-	if err != nil {
-		return err
-	}
-	if err := c.printUnknown(ctx, s, req.GetRecall().GetUserId(), res.Msg.GetAnswer().GetRecall()); err != nil {
-		return err
-	}
-	c.printWhy(res.Msg, named, replaced)
-	return nil
+	user := req.GetRecall().GetUserId()
+	return console.Show(ctx, c.Console, (*console.Session).Why, req, func(s *console.Session, res *mnemev1.WhyResponse) error {
+		named, err := diagnosedMemories(ctx, s, user, res)
+		if err != nil {
+			return err
+		}
+		replaced, err := replacements(ctx, s, user, res.GetFindings(), named)
+		if err != nil {
+			return err
+		}
+		if err := c.printUnknown(ctx, s, user, res.GetAnswer().GetRecall()); err != nil {
+			return err
+		}
+		c.printWhy(res, named, replaced)
+		return nil
+	})
 }
 
 // diagnosedMemories reads the memories in a diagnosis, by id. It drops memories that have been erased meanwhile.

@@ -10,7 +10,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/mneme-memory/mneme/client"
 	"github.com/mneme-memory/mneme/local/cli/console"
 	"github.com/mneme-memory/mneme/local/command"
 )
@@ -91,13 +90,9 @@ func usageDays(from, to string, now time.Time) ([]string, error) {
 
 // printOwnUsage prints the counts of the API key's tenant, from the gateway.
 func (c commands) printOwnUsage(ctx context.Context, days []string) error {
-	conn, err := c.Target.ResolveGateway(c.Dir)
+	_, gateway, err := c.Gateway()
 	if err != nil {
 		return err
-	}
-	gateway, err := client.New(conn.Gateway, conn.APIKey, console.HTTPClient(conn.Tenant))
-	if err != nil {
-		return command.Usage(err)
 	}
 	var report []usageOfDay
 	for _, day := range days {
