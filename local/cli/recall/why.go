@@ -47,7 +47,7 @@ func (c commands) why() *cobra.Command {
 
 func (c commands) runWhy(ctx context.Context, req *mnemev1.WhyRequest) error {
 	user := req.GetRecall().GetUserId()
-	return console.Show(ctx, c.Console, (*console.Session).Why, req, func(s *console.Session, res *mnemev1.WhyResponse) error {
+	show := func(s *console.Session, res *mnemev1.WhyResponse) error {
 		named, err := diagnosedMemories(ctx, s, user, res)
 		if err != nil {
 			return err
@@ -61,7 +61,8 @@ func (c commands) runWhy(ctx context.Context, req *mnemev1.WhyRequest) error {
 		}
 		c.printWhy(res, named, replaced)
 		return nil
-	})
+	}
+	return console.Show(ctx, c.Console, (*console.Session).Why, req, show)
 }
 
 // diagnosedMemories reads the memories in a diagnosis, by id. It drops memories that have been erased meanwhile.

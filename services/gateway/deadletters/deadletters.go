@@ -208,10 +208,7 @@ func busy(whole context.Context) error {
 	if err := whole.Err(); err != nil {
 		return err
 	}
-	return problem.Problem{
-		Status: http.StatusServiceUnavailable, Code: problem.CodeUnavailable, RetryAfter: maxIdle,
-		Detail: "another call works on the dead letters, try again",
-	}
+	return problem.Unavailable("another call works on the dead letters, try again", maxIdle)
 }
 
 // locate returns the place of the principal's waiting letter. It is the last place if there are several.

@@ -85,16 +85,12 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (access.Principal,
 	}
 	a, err := g.Limits.Request(r.Context(), p)
 	a.SetHeaders(w.Header())
-	var known problem.Problem
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[problem.Problem](err); ok {
 		return p, known
 	}
 	if err != nil {
 		g.Log.ErrorContext(r.Context(), "limits", "error", err)
-		return p, problem.Problem{
-			Status: http.StatusServiceUnavailable, Code: problem.CodeUnavailable, RetryAfter: problem.RetryUnavailable,
-			Detail: "the gateway cannot check limits at the moment, try again",
-		}
+		return p, problem.Unavailable("the gateway cannot check limits at the moment, try again", problem.RetryUnavailable)
 	}
 	if a.RetryAfter > 0 {
 		return p, problem.Problem{
@@ -127,10 +123,7 @@ func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (access.Pri
 			Detail: tenant.ErrSuspended.Error()}
 	default:
 		g.Log.ErrorContext(r.Context(), "authenticate", "error", err)
-		known = problem.Problem{
-			Status: http.StatusServiceUnavailable, Code: problem.CodeUnavailable, RetryAfter: problem.RetryUnavailable,
-			Detail: "the gateway cannot check keys at the moment, try again",
-		}
+		known = problem.Unavailable("the gateway cannot check keys at the moment, try again", problem.RetryUnavailable)
 	}
 	if known.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")

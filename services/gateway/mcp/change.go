@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"connectrpc.com/connect"
 	"github.com/google/uuid"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -33,6 +32,10 @@ func (in updateInput) check() error {
 
 type changeOutput struct {
 	Memory memoryView `json:"memory"`
+}
+
+func changeOf[M interface{ GetMemory() *mnemev1.Memory }](res M) changeOutput {
+	return changeOutput{Memory: viewOf(res.GetMemory())}
 }
 
 func (s *server) addChangeTools(to *sdk.Server, takes schemas) {
@@ -67,12 +70,8 @@ func (s *server) update(ctx context.Context, in updateInput) (out changeOutput, 
 		ID:      "mcp-update-" + uuid.NewSHA1(uuid.NameSpaceOID, []byte(written)).String(),
 		Speaker: string(memory.RoleUser), Role: memory.RoleUser, Text: in.Text, Time: s.Now().UTC(), Attributes: of,
 	})
-	res, err := s.Services.Memories.UpdateMemory(ctx,
-		connect.NewRequest(&mnemev1.UpdateMemoryRequest{UserId: user, MemoryId: in.MemoryID, Turn: turn}))
-	if err != nil {
-		return out, "", err
-	}
-	return changeOutput{Memory: viewOf(res.Msg.GetMemory())}, "", nil
+	return tell(ctx, s.Services.Memories.UpdateMemory,
+		&mnemev1.UpdateMemoryRequest{UserId: user, MemoryId: in.MemoryID, Turn: turn}, changeOf)
 }
 
 func (s *server) remove(ctx context.Context, in entryInput) (out changeOutput, _ string, err error) {
@@ -80,12 +79,8 @@ func (s *server) remove(ctx context.Context, in entryInput) (out changeOutput, _
 	if err != nil {
 		return out, "", err
 	}
-	res, err := s.Services.Memories.DeleteMemory(ctx,
-		connect.NewRequest(&mnemev1.DeleteMemoryRequest{UserId: user, MemoryId: in.MemoryID}))
-	if err != nil {
-		return out, "", err
-	}
-	return changeOutput{Memory: viewOf(res.Msg.GetMemory())}, "", nil
+	return tell(ctx, s.Services.Memories.DeleteMemory,
+		&mnemev1.DeleteMemoryRequest{UserId: user, MemoryId: in.MemoryID}, changeOf)
 }
 
 // eraseInput needs a confirmation, so a missing field never erases.
@@ -133,9 +128,8 @@ func (s *server) erase(ctx context.Context, in eraseInput) (out eraseOutput, _ s
 	if err != nil {
 		return out, "", err
 	}
-	res, err := s.Services.UserData.EraseUser(ctx, connect.NewRequest(&mnemev1.EraseUserRequest{UserId: user}))
-	if err != nil {
-		return out, "", err
-	}
-	return eraseOutput{UserID: user, ErasureID: res.Msg.GetErasureId(), State: erasing}, "", nil
+	return tell(ctx, s.Services.UserData.EraseUser, &mnemev1.EraseUserRequest{UserId: user},
+		func(res *mnemev1.EraseUserResponse) eraseOutput {
+			return eraseOutput{UserID: user, ErasureID: res.GetErasureId(), State: erasing}
+		})
 }

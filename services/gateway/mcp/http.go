@@ -102,10 +102,8 @@ func (w *plainless) finish(msg jsonrpc.Message) {
 		if req.IsCall() {
 			w.refused = http.StatusOK
 		}
-		writeError(w.ResponseWriter, w.refused, id, protocolError(problem.Problem{
-			Status: http.StatusNotImplemented, Code: problem.CodeUnsupported, Field: "method",
-			Detail: fmt.Sprintf("the server has no method %q", shortened(req.Method)),
-		}))
+		writeError(w.ResponseWriter, w.refused, id, protocolError(problem.UnsupportedField("method",
+			fmt.Sprintf("the server has no method %q", shortened(req.Method)))))
 	case w.refused >= http.StatusInternalServerError:
 		writeError(w.ResponseWriter, w.refused, id,
 			protocolError(problem.Problem{Status: w.refused, Code: problem.CodeInternal, Detail: text}))

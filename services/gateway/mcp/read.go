@@ -1,13 +1,13 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
-	"connectrpc.com/connect"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
@@ -55,13 +55,8 @@ func (in listInput) check() error {
 			return err
 		}
 	}
-	if err := between("page_size", in.PageSize, 1, maxPage); err != nil {
-		return err
-	}
-	if err := checkFilter(in.Filter); err != nil {
-		return err
-	}
-	return optional("page_token", in.PageToken, maxTokenBytes)
+	return cmp.Or(between("page_size", in.PageSize, 1, maxPage), checkFilter(in.Filter),
+		optional("page_token", in.PageToken, maxTokenBytes))
 }
 
 type listOutput struct {
@@ -76,10 +71,8 @@ type entryInput struct {
 }
 
 func (in entryInput) check() error {
-	if err := optional("user_id", in.UserID, memory.MaxUserBytes); err != nil {
-		return err
-	}
-	return memory.ValidText("memory_id", in.MemoryID, memory.MaxIDBytes)
+	return cmp.Or(optional("user_id", in.UserID, memory.MaxUserBytes),
+		memory.ValidText("memory_id", in.MemoryID, memory.MaxIDBytes))
 }
 
 type entryOutput struct {
@@ -157,11 +150,9 @@ func (s *server) list(ctx context.Context, in listInput) (out listOutput, _ stri
 	if len(req.Statuses) == 0 {
 		req.Statuses = []mnemev1.Status{mnemev1.Status_STATUS_ACTIVE}
 	}
-	res, err := s.Services.Memories.ListMemories(ctx, connect.NewRequest(req))
-	if err != nil {
-		return out, "", err
-	}
-	return listOutput{Memories: viewsOf(res.Msg.GetMemories()), Next: res.Msg.GetNextPageToken()}, "", nil
+	return tell(ctx, s.Services.Memories.ListMemories, req, func(res *mnemev1.ListMemoriesResponse) listOutput {
+		return listOutput{Memories: viewsOf(res.GetMemories()), Next: res.GetNextPageToken()}
+	})
 }
 
 func (s *server) get(ctx context.Context, in entryInput) (out entryOutput, _ string, err error) {
@@ -169,12 +160,10 @@ func (s *server) get(ctx context.Context, in entryInput) (out entryOutput, _ str
 	if err != nil {
 		return out, "", err
 	}
-	res, err := s.Services.Memories.GetMemory(ctx,
-		connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: user, MemoryId: in.MemoryID}))
-	if err != nil {
-		return out, "", err
-	}
-	return entryOutput{Memory: viewOf(res.Msg.GetMemory()), Sources: turnsOf(res.Msg.GetSources())}, "", nil
+	return tell(ctx, s.Services.Memories.GetMemory, &mnemev1.GetMemoryRequest{UserId: user, MemoryId: in.MemoryID},
+		func(res *mnemev1.GetMemoryResponse) entryOutput {
+			return entryOutput{Memory: viewOf(res.GetMemory()), Sources: turnsOf(res.GetSources())}
+		})
 }
 
 func (s *server) history(ctx context.Context, in entryInput) (out historyOutput, _ string, err error) {
@@ -182,12 +171,11 @@ func (s *server) history(ctx context.Context, in entryInput) (out historyOutput,
 	if err != nil {
 		return out, "", err
 	}
-	res, err := s.Services.Memories.GetMemoryHistory(ctx,
-		connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{UserId: user, MemoryId: in.MemoryID}))
-	if err != nil {
-		return out, "", err
-	}
-	return historyOutput{UserID: user, Versions: viewsOf(res.Msg.GetVersions())}, "", nil
+	return tell(ctx, s.Services.Memories.GetMemoryHistory,
+		&mnemev1.GetMemoryHistoryRequest{UserId: user, MemoryId: in.MemoryID},
+		func(res *mnemev1.GetMemoryHistoryResponse) historyOutput {
+			return historyOutput{UserID: user, Versions: viewsOf(res.GetVersions())}
+		})
 }
 
 func (s *server) entities(ctx context.Context, _ noInput) (out entitiesOutput, _ string, err error) {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,29 +41,15 @@ type recallInput struct {
 }
 
 func (in recallInput) check() error {
-	if err := memory.ValidText("query", in.Query, memory.MaxQueryBytes); err != nil {
-		return err
-	}
-	if err := optional("user_id", in.UserID, memory.MaxUserBytes); err != nil {
-		return err
-	}
-	if err := between("memories", in.Memories, 1, maxMemories); err != nil {
-		return err
-	}
-	if err := between("word_budget", in.WordBudget, minWords, maxWords); err != nil {
-		return err
-	}
-	if _, err := asOf(in.AsOf); err != nil {
-		return err
-	}
-	if err := checkFilter(in.Filter); err != nil {
-		return err
-	}
 	messages := make([]memory.Message, len(in.Messages))
 	for i, m := range in.Messages {
 		messages[i] = memory.Message{Role: memory.Role(m.Role), Content: m.Content}
 	}
-	return memory.ValidMessages(messages)
+	_, wrongTime := asOf(in.AsOf)
+	return cmp.Or(memory.ValidText("query", in.Query, memory.MaxQueryBytes),
+		optional("user_id", in.UserID, memory.MaxUserBytes), between("memories", in.Memories, 1, maxMemories),
+		between("word_budget", in.WordBudget, minWords, maxWords), wrongTime, checkFilter(in.Filter),
+		memory.ValidMessages(messages))
 }
 
 // request builds the request from the checked input.
@@ -108,10 +95,8 @@ type searchInput struct {
 }
 
 func (in searchInput) check() error {
-	if err := between("limit", in.Limit, 1, maxMemories); err != nil {
-		return err
-	}
-	return recallInput{Query: in.Query, UserID: in.UserID, AsOf: in.AsOf, Filter: in.Filter}.check()
+	return cmp.Or(between("limit", in.Limit, 1, maxMemories),
+		recallInput{Query: in.Query, UserID: in.UserID, AsOf: in.AsOf, Filter: in.Filter}.check())
 }
 
 type foundView struct {

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -117,10 +118,8 @@ func between(field string, n *int, low, high int) error {
 
 // oneOf checks a word.
 func oneOf(field, value string, of ...string) error {
-	for _, w := range of {
-		if value == w {
-			return nil
-		}
+	if slices.Contains(of, value) {
+		return nil
 	}
 	return problem.Invalid(field, fmt.Sprintf("is %q, want one of %q", shortened(value), of))
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"connectrpc.com/connect"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mneme-memory/mneme/services/gateway/backend"
@@ -76,6 +77,18 @@ func add[In arguments, Out any](
 		}
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}, out, nil
 	})
+}
+
+// tell makes a call of a service, and returns the view of its answer. The text for models is the JSON of the view.
+func tell[Q, A, Out any](
+	ctx context.Context, call func(context.Context, *connect.Request[Q]) (*connect.Response[A], error), question *Q,
+	view func(*A) Out,
+) (out Out, text string, err error) {
+	res, err := backend.Ask(ctx, call, question)
+	if err != nil {
+		return out, "", err
+	}
+	return view(res), "", nil
 }
 
 // decode reads arguments; its errors are problems that name the argument.

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -90,15 +91,7 @@ func citedOf(cs []*mnemev1.CitedMemory) []citedView {
 
 // sortedByScore has the best first.
 func sortedByScore(cs []citedView) []citedView {
-	slices.SortStableFunc(cs, func(a, b citedView) int {
-		switch {
-		case a.Score > b.Score:
-			return -1
-		case a.Score < b.Score:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(cs, func(a, b citedView) int { return cmp.Compare(b.Score, a.Score) })
 	return cs
 }
 

@@ -1,10 +1,10 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
-	"connectrpc.com/connect"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
@@ -31,10 +31,8 @@ func (in whyInput) recall() recallInput {
 }
 
 func (in whyInput) check() error {
-	if err := in.recall().check(); err != nil {
-		return err
-	}
-	if err := optional("expect_text", in.ExpectText, memory.MaxQueryBytes); err != nil {
+	err := cmp.Or(in.recall().check(), optional("expect_text", in.ExpectText, memory.MaxQueryBytes))
+	if err != nil {
 		return err
 	}
 	if n := len(in.ExpectTurnIDs); n > maxExpected {
@@ -96,13 +94,9 @@ func (s *server) why(ctx context.Context, in whyInput) (out whyOutput, _ string,
 	if err != nil {
 		return out, "", err
 	}
-	res, err := s.Services.Diagnosis.Why(ctx, connect.NewRequest(&mnemev1.WhyRequest{
+	return tell(ctx, s.Services.Diagnosis.Why, &mnemev1.WhyRequest{
 		Recall: in.recall().request(user), ExpectText: in.ExpectText, ExpectTurnIds: in.ExpectTurnIDs, RecallId: in.RecallID,
-	}))
-	if err != nil {
-		return out, "", err
-	}
-	return whyOf(res.Msg), "", nil
+	}, whyOf)
 }
 
 func whyOf(msg *mnemev1.WhyResponse) whyOutput {

@@ -31,11 +31,7 @@ type entityView struct {
 // entities lists the entities that received an addition over this API, the latest first. Mneme keeps no list of
 // users.
 func (a *api) entities(r *http.Request, _ fields) (any, error) {
-	q, err := queryOf(r)
-	if err != nil {
-		return nil, err
-	}
-	p, err := pageOf(q, usualPage)
+	_, p, err := pageOf(r, usualPage)
 	if err != nil {
 		return nil, err
 	}
@@ -57,12 +53,8 @@ func (a *api) entities(r *http.Request, _ fields) (any, error) {
 
 // about recalls the memories that matter about a user.
 func (a *api) about(ctx context.Context, user string) (*mnemev1.RecallResponse, error) {
-	res, err := a.Services.Recall.Recall(ctx,
-		connect.NewRequest(&mnemev1.RecallRequest{UserId: user, Query: aboutQuery, Memories: aboutMemories}))
-	if err != nil {
-		return nil, err
-	}
-	return res.Msg, nil
+	return backend.Ask(ctx, a.Services.Recall.Recall,
+		&mnemev1.RecallRequest{UserId: user, Query: aboutQuery, Memories: aboutMemories})
 }
 
 // profileView is a profile as clients see it.
@@ -112,10 +104,8 @@ func (a *api) summary(r *http.Request, in fields) (any, error) {
 		return nil, err
 	}
 	if len(f.users) != 1 || f.narrow {
-		return nil, problem.Problem{
-			Status: http.StatusNotImplemented, Code: problem.CodeUnsupported, Field: "filters",
-			Detail: "have more conditions than one entity: a summary covers all memories of one entity",
-		}
+		return nil, problem.UnsupportedField("filters",
+			"have more conditions than one entity: a summary covers all memories of one entity")
 	}
 	known, err := a.about(r.Context(), f.users[0])
 	if err != nil {

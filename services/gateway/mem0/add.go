@@ -102,8 +102,7 @@ func (a *api) additionOf(ctx context.Context, in fields) (what addition, err err
 		}
 	}
 	if in.has("expiration_date") {
-		return what, problem.Problem{Status: http.StatusNotImplemented, Code: problem.CodeUnsupported,
-			Field: "expiration_date", Detail: noExpiry}
+		return what, problem.UnsupportedField("expiration_date", noExpiry)
 	}
 	if what.attributes, err = attributesOf(who, in); err != nil {
 		return what, err

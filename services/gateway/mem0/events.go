@@ -92,7 +92,7 @@ func (a *api) event(r *http.Request, _ fields) (any, error) {
 		return nil, err
 	}
 	if key := bound(r.Context()); !known || key != "" && key != e.User {
-		return nil, notFound("there is no such event; events stay for a week")
+		return nil, problem.NotFound("there is no such event; events stay for a week")
 	}
 	if e.Turns == 0 { // no message of the addition is remembered
 		out := viewOf(e, statusSucceeded)
@@ -187,11 +187,7 @@ func (a *api) erasure(ctx context.Context, event, user, id string) (any, error) 
 
 // events lists additions, the newest first, without their results.
 func (a *api) events(r *http.Request, _ fields) (any, error) {
-	q, err := queryOf(r)
-	if err != nil {
-		return nil, err
-	}
-	p, err := pageOf(q, eventsPage)
+	q, p, err := pageOf(r, eventsPage)
 	if err != nil {
 		return nil, err
 	}

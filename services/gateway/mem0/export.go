@@ -74,7 +74,7 @@ func (a *api) exported(r *http.Request, in fields) (any, error) {
 			return nil, err
 		}
 		if !known {
-			return nil, notFound("there is no such export; exports stay for a week")
+			return nil, problem.NotFound("there is no such export; exports stay for a week")
 		}
 		if in, err = fieldsOf(request); err != nil {
 			return nil, err

@@ -83,38 +83,31 @@ func wrongType(field, what string, value any, want string) problem.Problem {
 // has reports whether a field is there and not null.
 func (f fields) has(name string) bool { return f[name] != nil }
 
-// text returns a text field. It is empty if the field is absent.
-func (f fields) text(name string) (string, error) {
-	if !f.has(name) {
-		return "", nil
-	}
-	s, ok := f[name].(string)
-	if !ok {
-		return "", wrongType(name, "", f[name], "text")
-	}
-	return s, nil
-}
-
-// flag returns a field that is true or false. It returns otherwise if the field is absent.
-func (f fields) flag(name string, otherwise bool) (bool, error) {
+// valueOf returns a field of a type. It returns otherwise if the field is absent. want names the type in errors.
+func valueOf[T any](f fields, name, want string, otherwise T) (T, error) {
 	if !f.has(name) {
 		return otherwise, nil
 	}
-	b, ok := f[name].(bool)
+	v, ok := f[name].(T)
 	if !ok {
-		return false, wrongType(name, "", f[name], "true or false")
+		return v, wrongType(name, "", f[name], want)
 	}
-	return b, nil
+	return v, nil
+}
+
+// text returns a text field. It is empty if the field is absent.
+func (f fields) text(name string) (string, error) { return valueOf(f, name, "text", "") }
+
+// flag returns a field that is true or false. It returns otherwise if the field is absent.
+func (f fields) flag(name string, otherwise bool) (bool, error) {
+	return valueOf(f, name, "true or false", otherwise)
 }
 
 // number returns a field that is a number from low to high. It returns otherwise if the field is absent.
 func (f fields) number(name string, otherwise, low, high float64) (float64, error) {
-	if !f.has(name) {
-		return otherwise, nil
-	}
-	n, ok := f[name].(json.Number)
-	if !ok {
-		return 0, wrongType(name, "", f[name], "a number")
+	n, err := valueOf(f, name, "a number", json.Number(""))
+	if err != nil || n == "" {
+		return otherwise, err
 	}
 	v, err := n.Float64()
 	if err != nil || v < low || v > high {
@@ -136,27 +129,11 @@ func brief(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // object returns a field that is an object. It returns nil if the field is absent.
 func (f fields) object(name string) (fields, error) {
-	if !f.has(name) {
-		return nil, nil
-	}
-	o, ok := f[name].(map[string]any)
-	if !ok {
-		return nil, wrongType(name, "", f[name], "an object")
-	}
-	return o, nil
+	return valueOf(f, name, "an object", map[string]any(nil))
 }
 
 // list returns a field that is a list. It returns nil if the field is absent.
-func (f fields) list(name string) ([]any, error) {
-	if !f.has(name) {
-		return nil, nil
-	}
-	l, ok := f[name].([]any)
-	if !ok {
-		return nil, wrongType(name, "", f[name], "a list")
-	}
-	return l, nil
-}
+func (f fields) list(name string) ([]any, error) { return valueOf(f, name, "a list", []any(nil)) }
 
 // texts returns a field that is a list of texts. It returns nil if the field is absent.
 func (f fields) texts(name string) ([]string, error) {
@@ -194,9 +171,13 @@ const (
 	maxPageSize = 1000
 )
 
-// pageOf reads page and page_size, by default the first of usual items.
-func pageOf(q url.Values, usual int) (page, error) {
+// pageOf reads the parameters of a request, and of them page and page_size, by default the first of usual items.
+func pageOf(r *http.Request, usual int) (url.Values, page, error) {
 	out := page{1, usual}
+	q, err := queryOf(r)
+	if err != nil {
+		return nil, out, err
+	}
 	for _, of := range []struct {
 		name string
 		to   *int
@@ -207,11 +188,11 @@ func pageOf(q url.Values, usual int) (page, error) {
 		}
 		n, err := strconv.Atoi(q.Get(of.name))
 		if err != nil || n < 1 || n > of.most {
-			return out, problem.Invalid(of.name, fmt.Sprintf("is not a whole number from 1 to %d", of.most))
+			return nil, out, problem.Invalid(of.name, fmt.Sprintf("is not a whole number from 1 to %d", of.most))
 		}
 		*of.to = n
 	}
-	return out, nil
+	return q, out, nil
 }
 
 // offset is the place of the first item, from 0.

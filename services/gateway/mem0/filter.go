@@ -185,46 +185,42 @@ func decided(holds bool) clause { return clause{holds: holds} }
 
 // every is a clause that holds where all of its parts hold.
 func every(parts ...clause) clause {
-	var filters []*mnemev1.Filter
-	for _, c := range parts {
-		switch {
-		case c.filter.GetAnd() != nil: // as flat as can be: the depth of filters is bounded
-			filters = append(filters, c.filter.GetAnd().GetFilters()...)
-		case c.filter != nil:
-			filters = append(filters, c.filter)
-		case !c.holds:
-			return c
-		}
-	}
-	switch len(filters) {
-	case 0:
-		return decided(true)
-	case 1:
-		return clause{filter: filters[0]}
-	}
-	return clause{filter: &mnemev1.Filter{Filter: &mnemev1.Filter_And{And: &mnemev1.Filters{Filters: filters}}}}
+	return flat(parts, true, (*mnemev1.Filter).GetAnd, func(all *mnemev1.Filters) *mnemev1.Filter {
+		return &mnemev1.Filter{Filter: &mnemev1.Filter_And{And: all}}
+	})
 }
 
 // either is a clause that holds where one of its parts holds.
 func either(parts ...clause) clause {
+	return flat(parts, false, (*mnemev1.Filter).GetOr, func(all *mnemev1.Filters) *mnemev1.Filter {
+		return &mnemev1.Filter{Filter: &mnemev1.Filter_Or{Or: all}}
+	})
+}
+
+// flat joins parts as flat as can be, because the depth of filters is bounded. inner are the parts of a filter that
+// is joined in the same way. neutral is the answer that decides nothing.
+func flat(
+	parts []clause, neutral bool, inner func(*mnemev1.Filter) *mnemev1.Filters,
+	join func(*mnemev1.Filters) *mnemev1.Filter,
+) clause {
 	var filters []*mnemev1.Filter
 	for _, c := range parts {
 		switch {
-		case c.filter.GetOr() != nil:
-			filters = append(filters, c.filter.GetOr().GetFilters()...)
+		case inner(c.filter) != nil:
+			filters = append(filters, inner(c.filter).GetFilters()...)
 		case c.filter != nil:
 			filters = append(filters, c.filter)
-		case c.holds:
+		case c.holds != neutral:
 			return c
 		}
 	}
 	switch len(filters) {
 	case 0:
-		return decided(false)
+		return decided(neutral)
 	case 1:
 		return clause{filter: filters[0]}
 	}
-	return clause{filter: &mnemev1.Filter{Filter: &mnemev1.Filter_Or{Or: &mnemev1.Filters{Filters: filters}}}}
+	return clause{filter: join(&mnemev1.Filters{Filters: filters})}
 }
 
 // not is a clause that holds where c does not.

@@ -28,11 +28,7 @@ func scopeOf(ctx context.Context, user string) memory.Scope {
 
 // list returns a page of the memories that hold, oldest first.
 func (a *api) list(r *http.Request, in fields) (any, error) {
-	q, err := queryOf(r)
-	if err != nil {
-		return nil, err
-	}
-	p, err := pageOf(q, usualPage)
+	_, p, err := pageOf(r, usualPage)
 	if err != nil {
 		return nil, err
 	}
@@ -202,12 +198,12 @@ func (f found) version(is func(*mnemev1.Memory) bool) *mnemev1.Memory {
 func (a *api) standing(ctx context.Context, id string) (found, error) {
 	out, err := a.find(ctx, id)
 	if err == nil && out.newest.GetStatus() == mnemev1.Status_STATUS_RETRACTED {
-		err = notFound("the memory was deleted, or a later statement contradicts it")
+		err = problem.NotFound("the memory was deleted, or a later statement contradicts it")
 	}
 	return out, err
 }
 
-func noMemory() error { return notFound("there is no such memory") }
+func noMemory() error { return problem.NotFound("there is no such memory") }
 
 // get returns a memory; of one that was updated, the newest version.
 func (a *api) get(r *http.Request, _ fields) (any, error) {

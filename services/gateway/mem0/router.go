@@ -57,7 +57,7 @@ func (m *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		allowed = append(allowed, c.method)
 	}
 	if len(allowed) == 0 {
-		WriteProblem(w, r, notFound("no resource has this path"))
+		WriteProblem(w, r, problem.NotFound("no resource has this path"))
 		return
 	}
 	slices.Sort(allowed)
@@ -115,8 +115,4 @@ func (c route) call(r *http.Request, segments []string) (any, error) {
 		return nil, err
 	}
 	return c.serve(r, in)
-}
-
-func notFound(detail string) problem.Problem {
-	return problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound, Detail: detail}
 }

@@ -47,8 +47,7 @@ func (a *api) changeOf(in fields) (c change, err error) {
 		return c, err
 	}
 	if in.has("expiration_date") {
-		return c, problem.Problem{Status: http.StatusNotImplemented, Code: problem.CodeUnsupported, Field: "expiration_date",
-			Detail: noExpiry}
+		return c, problem.UnsupportedField("expiration_date", noExpiry)
 	}
 	if in.has("timestamp") {
 		c.at, err = a.parseTimestamp(in)

@@ -119,7 +119,7 @@ func (a *api) manages(r *http.Request) error {
 // ownProject returns an error where a parameter of the path is there and not the caller's tenant.
 func ownProject(r *http.Request, name string) error {
 	if id := r.PathValue(name); id != "" && id != caller(r).Tenant.ID {
-		return notFound("the API key is of no such organisation or project")
+		return problem.NotFound("the API key is of no such organisation or project")
 	}
 	return nil
 }
@@ -161,10 +161,8 @@ func webhookOf(in fields) (w webhook.Endpoint, err error) {
 		at := slices.IndexFunc(eventTypes, func(t eventType) bool { return t.name == e })
 		switch {
 		case e == eventCategorize:
-			return w, problem.Problem{
-				Status: http.StatusNotImplemented, Code: problem.CodeUnsupported, Field: "event_types",
-				Detail: "has memory_categorize, which never occurs: Mneme sets categories when it adds the memory",
-			}
+			return w, problem.UnsupportedField("event_types",
+				"has memory_categorize, which never occurs: Mneme sets categories when it adds the memory")
 		case at < 0:
 			return w, problem.Invalid("event_types",
 				"has an event type other than memory_add, memory_update, memory_delete")

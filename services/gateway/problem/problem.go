@@ -128,8 +128,23 @@ func Method(allowed ...string) Problem {
 }
 
 // Unsupported says that something has no meaning here, and why.
-func Unsupported(detail string) Problem {
-	return Problem{Status: http.StatusNotImplemented, Code: CodeUnsupported, Detail: detail}
+func Unsupported(detail string) Problem { return UnsupportedField("", detail) }
+
+// UnsupportedField says that a field, or its value, has no meaning here, and why.
+func UnsupportedField(field, detail string) Problem {
+	return Problem{Status: http.StatusNotImplemented, Code: CodeUnsupported, Field: field, Detail: detail}
+}
+
+// NotFound says what there is not.
+func NotFound(detail string) Problem {
+	return Problem{Status: http.StatusNotFound, Code: CodeNotFound, Detail: detail}
+}
+
+// Unavailable says what is not available now, and when to try again.
+func Unavailable(detail string, retryAfter time.Duration) Problem {
+	return Problem{
+		Status: http.StatusServiceUnavailable, Code: CodeUnavailable, RetryAfter: retryAfter, Detail: detail,
+	}
 }
 
 // statuses are the problems that RPC codes are.

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"sync"
 	"time"
 
@@ -152,12 +151,7 @@ func (l *link) without(ctx context.Context) error {
 	if l.fail != FailClosed {
 		return nil
 	}
-	return unavailable("the gateway cannot check limits at the moment, try again")
-}
-
-func unavailable(detail string) error {
-	return problem.Problem{Status: http.StatusServiceUnavailable, Code: problem.CodeUnavailable, RetryAfter: time.Second,
-		Detail: detail}
+	return problem.Unavailable("the gateway cannot check limits at the moment, try again", time.Second)
 }
 
 // count counts a call that was refused over a quota.

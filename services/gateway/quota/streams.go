@@ -2,6 +2,8 @@ package quota
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -104,10 +106,7 @@ func (s *Streams) withdraw(ctx context.Context, l *lease) {
 // renew renews all leases that are held.
 func (s *Streams) renew(ctx context.Context) {
 	s.mu.Lock()
-	held := make([]*lease, 0, len(s.held))
-	for l := range s.held {
-		held = append(held, l)
-	}
+	held := slices.Collect(maps.Keys(s.held))
 	s.mu.Unlock()
 	for _, l := range held {
 		if err := s.renewOne(ctx, l); err != nil {

@@ -3,6 +3,7 @@ package quota
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"connectrpc.com/connect"
@@ -138,17 +139,14 @@ func (q *Quota) Usage(ctx context.Context, date string) (map[string]int64, error
 		return nil, problem.Invalid("day", err.Error())
 	}
 	if err != nil {
-		return nil, unavailable("usage is unavailable at the moment, try again")
+		return nil, problem.Unavailable("usage is unavailable at the moment, try again", time.Second)
 	}
 	out := map[string]int64{usage.Requests: 0, usage.Turns: 0, usage.Recalls: 0, usage.Answers: 0, usage.Tokens: 0}
-	for what, n := range counted {
-		out[what] = n
-	}
+	maps.Copy(out, counted)
 	if date == "" || date == q.now().UTC().Format(time.DateOnly) {
 		for what, stored := range map[string]func() (int64, error){
-			Memories: func() (int64, error) {
-				return q.stored(ctx, p)
-			}, Items: func() (int64, error) { return q.Kept(ctx, p.Tenant.ID) },
+			Memories: func() (int64, error) { return q.stored(ctx, p) },
+			Items:    func() (int64, error) { return q.Kept(ctx, p.Tenant.ID) },
 		} {
 			n, err := stored()
 			if err != nil {

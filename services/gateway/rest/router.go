@@ -58,7 +58,7 @@ func (m *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(segments) > 3 && !strings.HasPrefix(r.URL.EscapedPath(), base+"/") {
 		detail = "paths begin with " + base + ": the tenant is the API key's tenant"
 	}
-	WriteProblem(w, r, problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound, Detail: detail})
+	WriteProblem(w, r, problem.NotFound(detail))
 }
 
 func (c route) matches(segments []string) bool {

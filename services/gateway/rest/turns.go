@@ -357,8 +357,7 @@ func (a *API) pending(ctx context.Context, user string, t *TurnStatus) error {
 func (a *API) wasAccepted(ctx context.Context, user string, kind idempotency.Accepted, id string) error {
 	known, err := a.Idempotency.Knows(ctx, scopeOf(ctx, user), kind, id)
 	if err == nil && !known {
-		err = problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound,
-			Detail: "Mneme has no record of this " + string(kind)}
+		err = problem.NotFound("Mneme has no record of this " + string(kind))
 	}
 	return err
 }

@@ -197,8 +197,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (memory.Scope, error) {
 	escaped, ok := route(r)
 	if !ok {
-		return memory.Scope{}, problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound,
-			Detail: "no stream has this path"}
+		return memory.Scope{}, problem.NotFound("no stream has this path")
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -248,8 +247,5 @@ func (s *Server) ready(ctx context.Context) error {
 			return nil
 		}
 	}
-	return problem.Problem{
-		Status: http.StatusServiceUnavailable, Code: problem.CodeUnavailable, RetryAfter: s.p.Retry,
-		Detail: "the gateway cannot stream changes of memory at the moment, try again",
-	}
+	return problem.Unavailable("the gateway cannot stream changes of memory at the moment, try again", s.p.Retry)
 }
