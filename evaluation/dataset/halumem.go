@@ -58,9 +58,8 @@ type haluMemQuestion struct {
 // in the long version do. It skips persona_info, because this field states the facts to remember.
 //
 // Sessions are named s1, s2 and so on by their place in the file, and are sorted by start_time. In the long version,
-// the place of a distraction in the file is unrelated to its time. A turn is named "SESSION:INDEX" by its place in
-// the dialogue, from 0. In the file, an answer has the same time as its question, so ReadHaluMem moves it one second
-// later.
+// the place of a distraction in the file is unrelated to its time. A turn is named "SESSION:INDEX" by its place in the
+// dialogue, from 0. In the file, an answer has the same time as its question, so ReadHaluMem moves it one second later.
 //
 // A question is asked at the end of its session, and AskedAt holds this time. Evidence is a list of memory points,
 // not of turns. EvidenceSessions are the sessions up to the question's session that have such a point. Questions of

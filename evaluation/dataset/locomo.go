@@ -110,8 +110,7 @@ func (s *locomoSample) date(session string) (time.Time, error) {
 // answer, evidence and category. It skips event_summary and session_summary.
 //
 // Adversarial questions are Unanswerable. They ask about the wrong speaker, and their evidence is a turn of the other
-// speaker. Their adversarial_answer is wrong and is skipped. Two of these questions also have an answer, which is
-// kept.
+// speaker. Their adversarial_answer is wrong and is skipped. Two of these questions also have an answer, which is kept.
 func ReadLoCoMo(r io.Reader, o ReadOptions) ([]Subject, Repairs, error) {
 	samples, err := decodeLoCoMo(plain(r))
 	if err != nil {

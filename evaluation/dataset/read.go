@@ -116,8 +116,7 @@ const (
 // String names the format.
 func (f format) String() string {
 	return [...]string{"JSON lines of turns", "LoCoMo's file", "LongMemEval's file", "PersonaMem's questions",
-		"HaluMem's file",
-		"a list of messages", "ChatGPT's export", "Claude's export"}[f]
+		"HaluMem's file", "a list of messages", "ChatGPT's export", "Claude's export"}[f]
 }
 
 // taken are the formats of conversations without questions.

@@ -73,8 +73,7 @@ func (p *prober) look(ctx context.Context, role llm.Role, prompt int64, r *RoleR
 	r.Window = of.window
 }
 
-// send sends one request within the role's request timeout. format is the request's response_format; nil leaves it
-// out.
+// send sends one request within the role's request timeout. format is the request's response_format; nil leaves it out.
 func (p *prober) send(
 	ctx context.Context, role llm.Role, prompt string, format any,
 ) (answer string, input int64, err error) {

@@ -127,10 +127,9 @@ func failure(err error, came *seen) string {
 		err  error
 		name string
 	}{
-		{llm.ErrUnavailable, failUnreachable}, {context.DeadlineExceeded, failUnreachable}, {llm.ErrNotFound, failUnknown},
-		{llm.ErrRejected, failRejected}, {llm.ErrTruncated, failTruncated}, {llm.ErrRefused, failRefused},
-		{llm.ErrEmpty, failEmpty},
-		{llm.ErrMalformed, failMalformed},
+		{llm.ErrUnavailable, failUnreachable}, {context.DeadlineExceeded, failUnreachable},
+		{llm.ErrNotFound, failUnknown}, {llm.ErrRejected, failRejected}, {llm.ErrTruncated, failTruncated},
+		{llm.ErrRefused, failRefused}, {llm.ErrEmpty, failEmpty}, {llm.ErrMalformed, failMalformed},
 	} {
 		if errors.Is(err, f.err) {
 			return f.name

@@ -55,8 +55,7 @@ func (r *run) formUser(ctx context.Context, s *examined) (took []float64, refuse
 		}
 	}
 	r.logf("formed %s: %d sessions, %d of them now, %d turns, %.1f s", s.Scope.User, len(s.Sessions), len(took),
-		len(s.turns),
-		time.Since(began).Seconds())
+		len(s.turns), time.Since(began).Seconds())
 	return took, refused, nil
 }
 

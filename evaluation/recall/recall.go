@@ -41,8 +41,7 @@ type Published struct {
 	Ends bool
 }
 
-// BareQuery queries the bank's server directly for a user's memories. It returns the time until the answer has
-// arrived.
+// BareQuery queries the bank's server directly for a user's memories. It returns the time until the answer has arrived.
 type BareQuery func(ctx context.Context, user, query string, k int) (time.Duration, error)
 
 // Defaults of Options.

@@ -51,8 +51,7 @@ func (h Head) Validate() error {
 		return fault.Terminal("hidden", "is %d, want 0 to %d", h.Hidden, 1<<10)
 	case len(h.Weights) != size(h.Features, h.Hidden):
 		return fault.Terminal("weights", "are %d, want %d for %d features and a layer of %d", len(h.Weights),
-			size(h.Features, h.Hidden),
-			h.Features, h.Hidden)
+			size(h.Features, h.Hidden), h.Features, h.Hidden)
 	}
 	for i, w := range h.Weights {
 		if math.IsNaN(w) || math.IsInf(w, 0) {

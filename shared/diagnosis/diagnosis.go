@@ -23,8 +23,7 @@ type Evidence struct {
 	// Memories are the entries made from the turn, in every state and tier. For an expected text they are the entries
 	// that contain it.
 	Memories []Memory
-	// Silent counts the memories made from the turn without the expected text. It is used only for an expected
-	// text.
+	// Silent counts the memories made from the turn without the expected text. It is used only for an expected text.
 	Silent int
 	// Uncited says that the profile contains the item, or a text made from it, without a citation. The place is the
 	// core block or a recent turn.

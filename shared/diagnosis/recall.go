@@ -106,8 +106,7 @@ func (r Recall) placed(meant func(memory.Memory) bool) []Memory {
 	return out
 }
 
-// Tells matches turns that contain all content stems of the expected text. Speaker, text and caption count
-// together.
+// Tells matches turns that contain all content stems of the expected text. Speaker, text and caption count together.
 func Tells(expect string) func(memory.Turn) bool {
 	stems := text.StemSet(expect)
 	return func(t memory.Turn) bool {

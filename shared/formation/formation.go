@@ -14,8 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Filter is the attentional gate (SaliMory, selective attention). A missed salient turn is
-// worse than an extra one.
+// Filter is the attentional gate (SaliMory, selective attention). A missed salient turn is worse than an extra one.
 type Filter interface {
 	// Filter returns one decision per turn, in order, or an error and none. All turns are of one user, in
 	// order of arrival. Turns before them, of the same sessions, help to read them: a "yes" needs its question. None is

@@ -212,8 +212,7 @@ func DeriveCoreOperationID(scope Scope, version, index int, op CoreOperation) st
 	return derive("core operation", append(parts, op.Sources...)...)
 }
 
-// CoreChanges lists the changes of operations on the core block, in their announced form. It is empty for a nil
-// next.
+// CoreChanges lists the changes of operations on the core block, in their announced form. It is empty for a nil next.
 func CoreChanges(scope Scope, next *Core, ops []CoreOperation) []Change {
 	if next == nil {
 		return nil

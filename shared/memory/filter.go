@@ -77,9 +77,8 @@ const (
 
 var filterFields = map[string]fieldKind{
 	"agent_id": textField, "app_id": textField, "run_id": textField, "session_id": textField, "topic": textField,
-	"speaker":  textField,
-	"keywords": textField, "id": textField, "kind": kindField, "recorded_at": dateField, "valid_from": dateField,
-	"event_time": dateField,
+	"speaker": textField, "keywords": textField, "id": textField, "kind": kindField, "recorded_at": dateField,
+	"valid_from": dateField, "event_time": dateField,
 }
 
 // FilterFields are the fields that conditions test besides metadata, in order of name.
@@ -97,8 +96,7 @@ func (f Filter) IsZero() bool {
 	return len(f.And) == 0 && len(f.Or) == 0 && f.Not == nil && f.Condition == nil
 }
 
-// Validate checks a filter. The zero filter is valid. Errors are terminal and name the part, beginning with
-// `filter`.
+// Validate checks a filter. The zero filter is valid. Errors are terminal and name the part, beginning with `filter`.
 func (f Filter) Validate() error {
 	if f.IsZero() {
 		return nil

@@ -12,8 +12,7 @@ import (
 type Leaf struct {
 	// Field is a field of conditions ("metadata.size", "kind").
 	Field string
-	// Value is a string, a float64, a bool or a time.Time. It is nil for a list or an object, which counts as
-	// present.
+	// Value is a string, a float64, a bool or a time.Time. It is nil for a list or an object, which counts as present.
 	Value any
 	// Item reports whether the value is an item of a list.
 	Item bool

@@ -42,10 +42,9 @@ var (
 	emojiStyle = &unicode.RangeTable{R16: []unicode.Range16{{Lo: 0xfe0e, Hi: 0xfe0f, Stride: 1}}}
 	// joining are the scripts that use the joiners in the spelling of words.
 	joining = []*unicode.RangeTable{
-		unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Nko, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi,
-		unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala,
-		unicode.Khmer,
-		unicode.Myanmar, unicode.Tibetan,
+		unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Nko, unicode.Devanagari, unicode.Bengali,
+		unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada,
+		unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
 	}
 	// symbols are the categories of the characters in emoji.
 	symbols = []*unicode.RangeTable{unicode.So, unicode.Sm, unicode.Sk}

@@ -6,8 +6,7 @@ import "strings"
 type Owner struct{ names map[string]bool }
 
 // OwnerOf finds the names under which a user speaks. These are the empty name, the name of the user role, and the
-// user's id. If no turn has one of them, the speaker of most turns is the user. Turns of the assistant do not
-// count.
+// user's id. If no turn has one of them, the speaker of most turns is the user. Turns of the assistant do not count.
 func OwnerOf(scope Scope, turns []Turn) Owner {
 	spoken := map[string]int{}
 	for _, t := range turns {

@@ -151,6 +151,4 @@ func keysOf(object map[string]any) string {
 }
 
 // shown is as much of a wrong name as an error shows.
-func shown(name string) string {
-	return strings.ToValidUTF8(name[:min(len(name), maxShownRole)], "?")
-}
+func shown(name string) string { return strings.ToValidUTF8(name[:min(len(name), maxShownRole)], "?") }

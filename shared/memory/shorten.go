@@ -18,10 +18,9 @@ const (
 	leastShortened = MaxTextBytes / 2
 )
 
-// Shorten limits the text of a turn to MaxTextBytes. It keeps the first and the last part of a longer text, with a
-// mark on a line between them: "[... 412,332 bytes left out ...]". It cuts between lines where a line ends within a
-// KiB of the limit, otherwise between characters. It returns a shorter text unchanged, with 0. The text must be valid
-// UTF-8.
+// Shorten limits the text of a turn to MaxTextBytes. It keeps the first and the last part of a longer text, with a mark
+// on a line between them: "[... 412,332 bytes left out ...]". It cuts between lines where a line ends within a KiB of
+// the limit, otherwise between characters. It returns a shorter text unchanged, with 0. The text must be valid UTF-8.
 func Shorten(text string) (short string, leftOut int) {
 	if len(text) <= MaxTextBytes {
 		return text, 0

@@ -119,8 +119,7 @@ var joints = regexp.MustCompile(`(?i)\s*,\s*(?:or|and)\s+|\s*[,;]\s*|\s+or\s+`)
 // places maps words to positions in a list: from 1, or from the end for numbers below 0.
 var places = map[string]int{
 	"first": 1, "1st": 1, "former": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4,
-	"fifth": 5, "5th": 5,
-	"last": -1, "latter": -1,
+	"fifth": 5, "5th": 5, "last": -1, "latter": -1,
 }
 
 var numbers = map[string]int{
@@ -144,8 +143,7 @@ func (f form) listedItem(messages []memory.Message) []string {
 	return []string{text.Cut(items[place-1], opening)}
 }
 
-// times are words that give a position word the meaning of a time or an order, as in "last week" and "the first
-// time".
+// times are words that give a position word the meaning of a time or an order, as in "last week" and "the first time".
 var times = text.WordSet(`time times second minute hour day night morning afternoon evening week weekend month
 	quarter year summer autumn
 fall winter spring season`)

@@ -15,7 +15,6 @@
 // so a ranker needs only the number q.m and the projections of the embeddings.
 //
 // Weights are the learned values, and Settings the parameters of learning. Top orders by score, and Settings.Sample
-// draws an order to explore. A Trace keeps the inputs of the order until the citations come, and Settings.Learn moves
-// a State by them. Every tenant starts from a shipped Prior, which the
-// laboratory trains.
+// draws an order to explore. A Trace keeps the inputs of the order until the citations come, and Settings.Learn moves a
+// State by them. Every tenant starts from a shipped Prior, which the laboratory trains.
 package ranking

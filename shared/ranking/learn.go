@@ -10,9 +10,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// triedExpected is the least expected probability of a citation where a candidate was tried: one in five, as by
-// chance. A larger value learns faster where the prior is wrong, but two hundred false reports could then reverse an
-// order.
+// triedExpected is the least expected probability of a citation where a candidate was tried: one in five, as by chance.
+// A larger value learns faster where the prior is wrong, but two hundred false reports could then reverse an order.
 const triedExpected = 0.2
 
 // Outcome is the effect of a trace on the weights.

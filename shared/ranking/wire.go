@@ -120,9 +120,7 @@ func (r *reader) count(field string, most int) int {
 
 func (r *reader) flag(field string) bool { return r.count(field, 1) == 1 }
 
-func (r *reader) text(field string) string {
-	return string(r.take(field, r.count(field, MaxIDBytes)))
-}
+func (r *reader) text(field string) string { return string(r.take(field, r.count(field, MaxIDBytes))) }
 
 func (r *reader) id(field string) string {
 	n := r.count(field, MaxIDBytes)

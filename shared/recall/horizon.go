@@ -59,9 +59,8 @@ func covers(turns, some []string) bool {
 }
 
 // InOrder sorts ranked linked memories into reading order. Memories are linked if the newer may have replaced the
-// older, without certainty. The newer comes first for a question about the present, or about a time when it was
-// known. The older comes first for a question about the past. The first of two moves up to directly before the
-// other.
+// older, without certainty. The newer comes first for a question about the present, or about a time when it was known.
+// The older comes first for a question about the past. The first of two moves up to directly before the other.
 func InOrder[T any](h query.Horizon, ranked []T, of func(T) memory.Memory) []T {
 	places := make(map[string]int, len(ranked))
 	for i, r := range ranked {

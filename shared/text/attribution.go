@@ -18,8 +18,7 @@ const (
 )
 
 var (
-	// attributed matches the start of a line that names a speaker. Group 1 is a stamp, 2 the label, 3 a stamp after
-	// it.
+	// attributed matches the start of a line that names a speaker. Group 1 is a stamp, 2 the label, 3 a stamp after it.
 	attributed = regexp.MustCompile(`^[\s\pZ]*(?:(` + stampMark + `)[\s\pZ]*[,–—-]?[\s\pZ]*)?` + openMarks +
 		`(` + labelWords + `|` + emojiLabel + `)` +
 		`[\s\pZ]?([\[(<][^\])>\n]{1,60}[\])>])?` + closeMarks + colonMark)

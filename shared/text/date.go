@@ -239,8 +239,7 @@ func (d dater) match(i int) (DateMention, int) {
 	}
 	readings := [...]func(dater, int) (DateMention, int){
 		dater.inMonth, dater.counted, dater.beside, dater.absolute, dater.feastAlone, dater.unplaced, dater.named,
-		dater.relative,
-		dater.ago, dater.ahead, dater.dayWeek, dater.weekday, dater.monthAlone, dater.yearAlone,
+		dater.relative, dater.ago, dater.ahead, dater.dayWeek, dater.weekday, dater.monthAlone, dater.yearAlone,
 	}
 	for _, read := range readings {
 		if m, n := read(d, i); n > 0 {
@@ -293,9 +292,7 @@ func dayIn(t time.Time) time.Time {
 }
 
 // monday returns the Monday of the week that a day lies in.
-func monday(day time.Time) time.Time {
-	return day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
-}
+func monday(day time.Time) time.Time { return day.AddDate(0, 0, -(int(day.Weekday())+6)%7) }
 
 // saturday returns the Saturday of the weekend that belongs to a day's week.
 func saturday(day time.Time) time.Time { return monday(day).AddDate(0, 0, 5) }

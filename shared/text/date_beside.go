@@ -213,8 +213,7 @@ var (
 	}
 	movable = [][]string{
 		{"good", "friday"}, {"black", "friday"}, {"ash", "wednesday"}, {"palm", "sunday"}, {"cyber", "monday"},
-		{"easter", "sunday"},
-		{"easter", "monday"}, {"easter"}, {"thanksgiving"}, {"new", "year's"},
+		{"easter", "sunday"}, {"easter", "monday"}, {"easter"}, {"thanksgiving"}, {"new", "year's"},
 	}
 	feastStarts = WordSet("christmas boxing new valentine's halloween good black ash palm cyber easter thanksgiving")
 	beforeFeast = WordSet("at on over before after around since during until till by")

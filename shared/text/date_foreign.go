@@ -57,9 +57,8 @@ func countPolish(words []Word) (n int) {
 	return n
 }
 
-// numeric matches dates in numbers, the day first, and dates of Chinese, Japanese and Korean. An "ago" counts only
-// if ongoing does not follow ("3日前後", "2年前期", "2일 전체"). A day counts only if it is not the start of a name
-// ("明日香さん").
+// numeric matches dates in numbers, the day first, and dates of Chinese, Japanese and Korean. An "ago" counts only if
+// ongoing does not follow ("3日前後", "2年前期", "2일 전체"). A day counts only if it is not the start of a name ("明日香さん").
 var (
 	numeric    = regexp.MustCompile(`\b(\d{1,2})([./-])(\d{1,2})([./-])((?:19|20)\d\d)\b`)
 	eastDate   = regexp.MustCompile(`\b(?:((?:19|20)\d\d) ?[年년] ?)?(1[0-2]|0?[1-9]) ?[月월](?: ?(3[01]|[12]\d|0?[1-9]) ?[日号일])?`)
@@ -394,8 +393,7 @@ func (d *dater) nearest(day time.Time) (DateMention, bool) {
 }
 
 // dayOrWeek returns the unit of a step in days, because the library turns weeks into days. Whole weeks are weeks,
-// unless the phrase counts days. A step of no days is a week if it has two words ("diese Woche") or a sign for
-// weeks.
+// unless the phrase counts days. A step of no days is a week if it has two words ("diese Woche") or a sign for weeks.
 func dayOrWeek(days int, phrase string) Unit {
 	count := strings.IndexFunc(phrase, unicode.IsDigit)
 	switch {

@@ -144,9 +144,7 @@ func (d dater) stepUnit(unit Unit, step int) time.Time {
 }
 
 // stepWeekend returns the Saturday of a weekend: 0 is this week's, -1 the last that is over.
-func (d dater) stepWeekend(step int) time.Time {
-	return saturday(d.today).AddDate(0, 0, 7*step)
-}
+func (d dater) stepWeekend(step int) time.Time { return saturday(d.today).AddDate(0, 0, 7*step) }
 
 // stepWeekday reads "last Friday" as the nearest Friday before today. "this Friday" is in today's week, and "next
 // Friday" in the week after.
@@ -171,8 +169,7 @@ func (d dater) stepMonth(step int, month time.Month) time.Time {
 	return time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// stepSeason reads "last summer" as the nearest that is over, "next summer" as the nearest that
-// has not begun.
+// stepSeason reads "last summer" as the nearest that is over, "next summer" as the nearest that has not begun.
 func (d dater) stepSeason(step int, name string, month time.Month) DateMention {
 	year := d.today.Year()
 	begins := func(year int) time.Time { return time.Date(year, month, 1, 0, 0, 0, 0, time.UTC) }

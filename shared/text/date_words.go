@@ -21,9 +21,8 @@ var shortWeekdays = map[string]time.Weekday{
 
 var months = map[string]time.Month{
 	"january": 1, "february": 2, "march": 3, "april": 4, "may": 5, "june": 6, "july": 7, "august": 8,
-	"september": 9, "october": 10, "november": 11, "december": 12,
-	"jan": 1, "feb": 2, "mar": 3, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9, "oct": 10, "nov": 11,
-	"dec": 12,
+	"september": 9, "october": 10, "november": 11, "december": 12, "jan": 1, "feb": 2, "mar": 3, "apr": 4,
+	"jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9, "oct": 10, "nov": 11, "dec": 12,
 }
 
 // seasons of the northern hemisphere, by their first month.
@@ -62,8 +61,7 @@ var (
 	counted     = WordSet("years year days weeks months hours minutes miles times people kids")
 )
 
-// beforeDay are words before a day and month, and beforeWeekday words before a short weekday. They confirm the
-// date.
+// beforeDay are words before a day and month, and beforeWeekday words before a short weekday. They confirm the date.
 var (
 	beforeDay     = WordSet("on by until till since from before after born due")
 	beforeWeekday = WordSet("on this next last by until till before since coming past")
@@ -125,13 +123,11 @@ var fixedPhrases = []fixedPhrase{
 // vaguePhrases name no time that can be placed.
 var vaguePhrases = [][]string{
 	{"the", "other", "day"}, {"the", "other", "week"}, {"ages", "ago"}, {"long", "ago"}, {"years", "ago"},
-	{"months", "ago"}, {"weeks", "ago"},
-	{"days", "ago"}, {"decade", "ago"}, {"decades", "ago"}, {"a", "while", "ago"}, {"a", "while", "back"},
-	{"long", "time", "ago"},
-	{"some", "time", "ago"}, {"a", "half", "ago"}, {"years", "later"}, {"months", "later"}, {"weeks", "later"},
-	{"days", "later"},
-	{"as", "a", "kid"}, {"as", "a", "child"}, {"was", "a", "kid"}, {"was", "a", "child"},
-	{"was", "younger"}, {"was", "little"},
+	{"months", "ago"}, {"weeks", "ago"}, {"days", "ago"}, {"decade", "ago"}, {"decades", "ago"},
+	{"a", "while", "ago"}, {"a", "while", "back"}, {"long", "time", "ago"}, {"some", "time", "ago"},
+	{"a", "half", "ago"}, {"years", "later"}, {"months", "later"}, {"weeks", "later"}, {"days", "later"},
+	{"as", "a", "kid"}, {"as", "a", "child"}, {"was", "a", "kid"}, {"was", "a", "child"}, {"was", "younger"},
+	{"was", "little"},
 }
 
 // dateStarts are the first words of all readings, in addition to numbers.
@@ -170,8 +166,7 @@ func CalendarWords() []string {
 	return slices.Sorted(maps.Keys(Union(keys(weekdays), fullMonths(""), keys(units), partsOfDay)))
 }
 
-// IsTimeWord reports whether a word names a past or future time, exactly or roughly. The number of a year does,
-// too.
+// IsTimeWord reports whether a word names a past or future time, exactly or roughly. The number of a year does, too.
 func IsTimeWord(w Word) bool { return timeWords[w.Lower] || year4.MatchString(w.Lower) }
 
 func mayBeDate(w Word) bool { return w.Number || dateStarts[w.Lower] }

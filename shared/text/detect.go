@@ -66,13 +66,9 @@ type languageEntry struct {
 // languages are the Snowball languages that also have a list of stop words, and the languages without spaces, which
 // have no stems.
 var languages = [...]languageEntry{
-	English:          {code: "en"},
-	arabicLanguage:   {"ar", arabic.Stem, ar.StopWords},
-	russianLanguage:  {"ru", russian.Stem, ru.StopWords},
-	chineseLanguage:  {code: "zh"},
-	japaneseLanguage: {code: "ja"},
-	koreanLanguage:   {code: "ko"},
-	thaiLanguage:     {code: "th"},
+	English: {code: "en"}, arabicLanguage: {"ar", arabic.Stem, ar.StopWords},
+	russianLanguage: {"ru", russian.Stem, ru.StopWords}, chineseLanguage: {code: "zh"},
+	japaneseLanguage: {code: "ja"}, koreanLanguage: {code: "ko"}, thaiLanguage: {code: "th"},
 	{"da", danish.Stem, da.StopWords}, {"de", german.Stem, de.StopWords}, {"es", spanish.Stem, es.StopWords},
 	{"fi", finnish.Stem, fi.StopWords}, {"fr", french.Stem, fr.StopWords}, {"hu", hungarian.Stem, hu.StopWords},
 	{"it", italian.Stem, it.StopWords}, {"nl", dutch.Stem, nl.StopWords}, {"no", norwegian.Stem, no.StopWords},

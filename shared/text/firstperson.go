@@ -10,13 +10,12 @@ import (
 var selfWords = map[string]map[string]bool{
 	"en": WordSet("i my me mine i'm i've"), "ar": WordSet("أنا"), "da": WordSet("jeg mig min mit mine"),
 	"de": WordSet("ich mich mir mein meine meinen meinem meiner meines"), "es": WordSet("yo mi mis me conmigo"),
-	"fi": WordSet("mina minun minua"),
-	"fr": WordSet("je j moi mon ma mes me m"), "hu": WordSet("en engem nekem"), "it": WordSet("io mio mia miei mie mi me"),
-	"ja": WordSet("私 僕 俺"), "nl": WordSet("ik mij mijn me"), "no": WordSet("jeg meg min mitt mine"),
-	"pt": WordSet("eu meu minha meus minhas mim me"),
-	"ro": WordSet("eu ma mie meu mea mei mele"), "ru": WordSet("я меня мне мнои мои моя мое моего моеи моих мою моем"),
-	"sv": WordSet("jag mig min mitt mina"), "th": WordSet("ฉัน ผม"), "tr": WordSet("ben benim bana beni"),
-	"zh": WordSet("我"),
+	"fi": WordSet("mina minun minua"), "fr": WordSet("je j moi mon ma mes me m"), "hu": WordSet("en engem nekem"),
+	"it": WordSet("io mio mia miei mie mi me"), "ja": WordSet("私 僕 俺"), "nl": WordSet("ik mij mijn me"),
+	"no": WordSet("jeg meg min mitt mine"), "pt": WordSet("eu meu minha meus minhas mim me"),
+	"ro": WordSet("eu ma mie meu mea mei mele"),
+	"ru": WordSet("я меня мне мнои мои моя мое моего моеи моих мою моем"), "sv": WordSet("jag mig min mitt mina"),
+	"th": WordSet("ฉัน ผม"), "tr": WordSet("ben benim bana beni"), "zh": WordSet("我"),
 }
 
 // SaysI reports whether a text in this language has a pronoun of the first person. words are the words of said.

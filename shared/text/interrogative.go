@@ -36,8 +36,7 @@ var askingWords = map[string]struct{ when, others string }{
 // unspacedWhen are the words that ask for a time in languages without spaces.
 var unspacedWhen = map[string][]string{
 	"ja": {"いつ", "何月", "何日", "何年", "何曜日"}, "zh": {"什么时候", "何时", "哪天", "哪一天", "哪年", "哪一年", "几月", "几号"},
-	"ko": {"언제", "며칠", "몇 월"},
-	"th": {"เมื่อไ", "วันไหน", "วันที่เท่าไ"},
+	"ko": {"언제", "며칠", "몇 월"}, "th": {"เมื่อไ", "วันไหน", "วันที่เท่าไ"},
 }
 
 // WhenWords returns the words that ask for a time in this language, without accents. English has none here, because

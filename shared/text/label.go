@@ -178,8 +178,7 @@ func headingOf(words []string) label {
 	return headingLabel
 }
 
-// firmly returns the label of another speaker, if the words are in the first person, or have a time of day and a
-// name.
+// firmly returns the label of another speaker, if the words are in the first person, or have a time of day and a name.
 func (a attribution) firmly(rest string, doubtful bool) label {
 	if a.exported || !doubtful && saysSelf(rest) || strings.TrimSpace(rest) == "" {
 		return othersLabel

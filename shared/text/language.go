@@ -1,6 +1,5 @@
-// Package text is the text analysis that the embedded policies share: sentences, words,
-// stems, stop words and dates. It is pure and deterministic, takes any input
-// without panicking, and never returns invalid UTF-8 for valid input.
+// Package text is the text analysis that the embedded policies share: sentences, words, stems, stop words and dates. It
+// is pure and deterministic, takes any input without panicking, and never returns invalid UTF-8 for valid input.
 package text
 
 import (
@@ -88,8 +87,7 @@ func isWordRune(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }
 
-// Stem returns the Snowball (Porter 2) stem of a lower-case English word. A possessive ending is
-// dropped first.
+// Stem returns the Snowball (Porter 2) stem of a lower-case English word. A possessive ending is dropped first.
 func Stem(word string) string { return English.Stem(word) }
 
 // Stem returns the Snowball stem of a lower-case word of this language, without accents. A language without stems
@@ -123,15 +121,13 @@ type stemmed struct {
 	language   Language
 }
 
-// stems is a cache of recent words, one per slot. Few words are most of a text, and stemming one takes a
-// microsecond.
+// stems is a cache of recent words, one per slot. Few words are most of a text, and stemming one takes a microsecond.
 var (
 	stems    [1 << 13]atomic.Pointer[stemmed]
 	stemSeed = maphash.MakeSeed()
 )
 
-// ContentStems returns the stems of the words that are not stop words, in order, with
-// repetitions.
+// ContentStems returns the stems of the words that are not stop words, in order, with repetitions.
 func ContentStems(text string) []string {
 	words := Words(text)
 	stems := make([]string, 0, len(words))

@@ -7,9 +7,7 @@ import (
 )
 
 // OneLine is a text without line breaks, repeated blanks and invalid bytes.
-func OneLine(s string) string {
-	return strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
-}
+func OneLine(s string) string { return strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ") }
 
 // Cut shortens valid text to at most n bytes, between characters.
 func Cut(s string, n int) string {

@@ -18,8 +18,7 @@ var (
 	bodyKeys   = WordSet("text message msg body content said says nachricht mensaje texto texte mensagem messaggio testo")
 )
 
-// lines marks lines of data and of dialogues as passed on. In the rest, it marks the words and claims of other
-// people.
+// lines marks lines of data and of dialogues as passed on. In the rest, it marks the words and claims of other people.
 func (p *parted) lines(rest string) {
 	roles := false
 	for l := range strings.Lines(rest) {

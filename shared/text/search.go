@@ -92,8 +92,7 @@ func (l Language) appendRuns(terms []string, word string) []string {
 	return terms
 }
 
-// inner returns the signs that split a word. Outside English, a part before an apostrophe is a separate word
-// ("l'île").
+// inner returns the signs that split a word. Outside English, a part before an apostrophe is a separate word ("l'île").
 func (l Language) inner() string {
 	if !l.stems() {
 		return "-"

@@ -4,9 +4,7 @@ import "strings"
 
 // IsStopWord reports whether a lower-case word is a stop word: a pronoun, article, auxiliary, preposition,
 // conjunction or contraction of these.
-func IsStopWord(lower string) bool {
-	return stopWords[lower]
-}
+func IsStopWord(lower string) bool { return stopWords[lower] }
 
 var stopWords = WordSet(`
 a an the this that these those some any each every either neither both all such no nor not

@@ -13,8 +13,7 @@ type Subject struct {
 	Person bool
 	// Heads are the words that name the other, in lower case. A pronoun has no heads.
 	Heads []string
-	// Relation is the other's relation to the speaker, such as "brother". It is empty if the statement has no
-	// relation.
+	// Relation is the other's relation to the speaker, such as "brother". It is empty if the statement has no relation.
 	Relation string
 }
 

@@ -41,8 +41,7 @@ func scriptOf(r rune) script {
 // text is compared by neighbouring characters.
 func unspaced(r rune) bool { return scriptOf(r) != spaced }
 
-// IsUnspaced reports whether a word is in part of a script that does not, or does not always, separate words by
-// spaces.
+// IsUnspaced reports whether a word is in part of a script that does not, or does not always, separate words by spaces.
 func IsUnspaced(word string) bool { return strings.ContainsFunc(word, unspaced) }
 
 // particles are stop words of Chinese and Japanese: pronouns, question words, particles and endings of verbs. Longer
@@ -111,9 +110,8 @@ func partsNoWords(r rune) bool { return unspaced(r) && !unicode.Is(unicode.Hangu
 // wordRunes is how many characters count as a word where a script has no spaces between words.
 const wordRunes = 2
 
-// Pieces splits a text into the units of word budgets: the text between spaces, and every two characters of a
-// script without spaces. Each piece but the first has the space in front of it, if there was one. Joined pieces are
-// the text.
+// Pieces splits a text into the units of word budgets: the text between spaces, and every two characters of a script
+// without spaces. Each piece but the first has the space in front of it, if there was one. Joined pieces are the text.
 func Pieces(s string) []string {
 	var out []string
 	for i, field := range strings.Fields(s) {

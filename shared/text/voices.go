@@ -102,11 +102,9 @@ type parted struct {
 
 // userCues are parts of the words for "user" that claims have: a text without one has no claim.
 var userCues = []string{
-	"user", "customer", "account holder",
-	"utzer", "usuari", "usuár", "utent", "utilisat", "gebruiker", "användar", "kullanıcı", "użytkown", "ользователь",
-	"ористувач",
-	"χρήστης", "משתמש", "مستخدم", "उपयोगकर्ता", "ব্যবহারকারী", "பயனர்", "მომხმარებელი", "գտատեր", "ተጠቃሚ", "사용자", "ผู้ใช้",
-	"用户", "用戶", "ユーザー",
+	"user", "customer", "account holder", "utzer", "usuari", "usuár", "utent", "utilisat", "gebruiker", "användar",
+	"kullanıcı", "użytkown", "ользователь", "ористувач", "χρήστης", "משתמש", "مستخدم", "उपयोगकर्ता", "ব্যবহারকারী",
+	"பயனர்", "მომხმარებელი", "գտատեր", "ተጠቃሚ", "사용자", "ผู้ใช้", "用户", "用戶", "ユーザー",
 }
 
 // Voices splits a text into the speaker's own words and the words that the speaker passes on. Passed on are quotations,
@@ -130,9 +128,7 @@ func Sure(s, speaker string) string {
 }
 
 // Claims returns the claims of a text about "the user" in the third person.
-func Claims(s string) string {
-	return part(s, "").of(func(v voice) bool { return v == claimed })
-}
+func Claims(s string) string { return part(s, "").of(func(v voice) bool { return v == claimed }) }
 
 // Unquoted returns a text of the same length with blanks in place of the passed-on words. Claims about "the user"
 // stay. Single lines after a name also stay, because they may be the speaker's.

@@ -164,9 +164,8 @@ func (l *operationLog) entry(e edit, target memory.Memory) (memory.Memory, error
 	slices.Sort(c.Sources)
 	m := memory.Memory{
 		Kind: c.Kind, Content: c.Content, Topic: c.Topic, Slot: target.Slot,
-		Keywords:  llm.Keywords(slices.Concat(c.Keywords, target.Keywords)),
-		EventTime: c.EventTime, ValidFrom: llm.Newest(l.agent.turns, c.Sources), Status: memory.StatusActive,
-		Sources:   c.Sources,
+		Keywords: llm.Keywords(slices.Concat(c.Keywords, target.Keywords)), EventTime: c.EventTime,
+		ValidFrom: llm.Newest(l.agent.turns, c.Sources), Status: memory.StatusActive, Sources: c.Sources,
 		SessionID: l.agent.in.Session.ID, Strategy: Name, PolicyVersion: l.version,
 	}
 	if m.Topic == "" {

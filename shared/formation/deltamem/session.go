@@ -80,8 +80,7 @@ func (t *trail) alias(m memory.Memory) string {
 		i = len(t.Memories)
 		t.Memories = append(t.Memories, memory.Memory{
 			ID: m.ID, Kind: m.Kind, Content: m.Content, Topic: m.Topic, Slot: m.Slot, Keywords: m.Keywords,
-			EventTime: m.EventTime,
-			ValidFrom: m.ValidFrom, Status: m.Status,
+			EventTime: m.EventTime, ValidFrom: m.ValidFrom, Status: m.Status,
 		})
 	}
 	return llm.Alias("m", i)

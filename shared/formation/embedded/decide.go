@@ -45,9 +45,7 @@ const (
 func (f *Former) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	d := decider{
 		former: f, judges: f.judge(), session: in.Session, turns: map[string]memory.Turn{},
-		of:     map[string][]formation.Related{},
-		closed: map[string]bool{},
-		judged: map[string]turnJudged{},
+		of: map[string][]formation.Related{}, closed: map[string]bool{}, judged: map[string]turnJudged{},
 	}
 	for _, t := range in.Session.Turns {
 		d.turns[t.ID] = t
@@ -349,11 +347,10 @@ func (d *decider) entry(c formation.Candidate, at time.Time) memory.Memory {
 	sources := slices.Clone(c.Sources)
 	slices.Sort(sources)
 	return memory.Memory{
-		ID: memory.DeriveID(d.session.Scope, c.Sources, c.Ordinal), Kind: c.Kind, Content: c.Content, Speaker: c.Speaker,
-		Topic: c.Topic,
-		Tier:  c.Tier, Slot: c.Slot, Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: at,
-		Status:  memory.StatusActive,
-		Sources: slices.Compact(sources), SessionID: d.session.ID, Strategy: d.former.identity.Strategy,
+		ID: memory.DeriveID(d.session.Scope, c.Sources, c.Ordinal), Kind: c.Kind, Content: c.Content,
+		Speaker: c.Speaker, Topic: c.Topic, Tier: c.Tier, Slot: c.Slot, Keywords: slices.Clone(c.Keywords),
+		EventTime: c.EventTime, ValidFrom: at, Status: memory.StatusActive, Sources: slices.Compact(sources),
+		SessionID: d.session.ID, Strategy: d.former.identity.Strategy,
 		PolicyVersion: d.former.identity.PolicyVersion, Vector: c.Vector,
 	}
 }

@@ -78,9 +78,8 @@ func NewFormerWith(id Identity, judge Judge, closes, links float64) *Former {
 
 func newFormer(id Identity, judge func() Judge, closes, links float64) *Former {
 	return &Former{
-		identity: id, splitter: text.NewSplitter(), topics: newTopics(wordvector.Shipped()), judge: judge, closes: closes,
-		links: links,
-		worth: saliency.NewTrained().Worth, choose: decision.Rules{},
+		identity: id, splitter: text.NewSplitter(), topics: newTopics(wordvector.Shipped()), judge: judge,
+		closes: closes, links: links, worth: saliency.NewTrained().Worth, choose: decision.Rules{},
 	}
 }
 

@@ -19,10 +19,9 @@ var contractions = []struct{ ending, word string }{
 // spelled are words with another spelling.
 var spelled = map[string]string{
 	"can't": "can not", "cannot": "can not", "won't": "will not", "im": "i am", "dont": "do not", "ive": "i have",
-	"he's": "he is", "she's": "she is", "it's": "it is", "that's": "that is", "there's": "there is",
-	"0": "zero", "1": "one", "2": "two", "3": "three", "4": "four", "5": "five", "6": "six", "7": "seven", "8": "eight",
-	"9":  "nine",
-	"10": "ten", "11": "eleven", "12": "twelve",
+	"he's": "he is", "she's": "she is", "it's": "it is", "that's": "that is", "there's": "there is", "0": "zero",
+	"1": "one", "2": "two", "3": "three", "4": "four", "5": "five", "6": "six", "7": "seven", "8": "eight",
+	"9": "nine", "10": "ten", "11": "eleven", "12": "twelve",
 }
 
 // wording returns the words of a content in canonical form, without contractions and with small numbers as words.

@@ -135,10 +135,9 @@ func operationOf(in formation.Bundle, c formation.Candidate, named []memory.Memo
 	}
 	strategy, _, _ := strings.Cut(version, "/")
 	m := memory.Memory{
-		ID: memory.DeriveID(in.Session.Scope, c.Sources, c.Ordinal), Kind: memory.KindFact, Content: c.Forgets.Said,
-		Speaker: c.Speaker,
-		Sources: c.Sources, SessionID: in.Session.ID, Strategy: strategy, PolicyVersion: version,
-		Quarantine: quarantineForget,
+		ID: memory.DeriveID(in.Session.Scope, c.Sources, c.Ordinal), Kind: memory.KindFact,
+		Content: c.Forgets.Said, Speaker: c.Speaker, Sources: c.Sources, SessionID: in.Session.ID,
+		Strategy: strategy, PolicyVersion: version, Quarantine: quarantineForget,
 	}
 	if i, ok := in.Session.Positions()[c.Sources[0]]; ok {
 		m.ValidFrom = in.Session.Turns[i].Time

@@ -42,9 +42,7 @@ func NewFilter(client *model.Client, opts Options) (*Filter, error) {
 }
 
 // Version is prompt version and model.
-func (f *Filter) Version() string {
-	return "llm/" + f.role.Prompt() + "/" + f.role.Model()
-}
+func (f *Filter) Version() string { return "llm/" + f.role.Prompt() + "/" + f.role.Model() }
 
 // maxBefore is how many turns before those that are rated the model reads.
 const maxBefore = 6

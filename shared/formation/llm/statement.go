@@ -127,8 +127,7 @@ func (s Statement) Candidate(turns []memory.Turn) (c formation.Candidate, first 
 		return c, said[0], err
 	}
 	c = formation.Candidate{
-		Sources: c.Sources,
-		Kind:    memory.Kind(s.Kind), Content: content, Topic: strings.TrimSpace(s.Topic),
+		Sources: c.Sources, Kind: memory.Kind(s.Kind), Content: content, Topic: strings.TrimSpace(s.Topic),
 		Slot: strings.ToLower(strings.TrimSpace(s.Slot)), Keywords: Keywords(s.Keywords), EventTime: event,
 		Negates: s.Negates,
 	}

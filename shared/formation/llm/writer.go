@@ -62,8 +62,7 @@ type Writer struct {
 // NewWriter makes a writer of operations on the entries of a decision input.
 func NewWriter(b *DecisionInput, id Identity) *Writer {
 	return &Writer{input: b, identity: id, done: map[string]bool{}, written: map[string]memory.Memory{},
-		closed: map[string]string{},
-		ended:  map[string]bool{}}
+		closed: map[string]string{}, ended: map[string]bool{}}
 }
 
 // Take turns one decision into operations; a refused decision gives no operation.
@@ -113,8 +112,7 @@ func (w *Writer) Refuse(candidate string, why error) {
 	w.refusals.Refuse("operation of "+candidate, w.input.bundle.Related[i].Candidate.Sources, why)
 }
 
-// RefuseBeside records a fault of an answer outside its operations. The operations still count, and no content is
-// lost.
+// RefuseBeside records a fault of an answer outside its operations. The operations still count, and no content is lost.
 func (w *Writer) RefuseBeside(why error) { w.harmless = append(w.harmless, why.Error()) }
 
 // End returns the candidates without an operation, and the faults of the decisions; nil without faults. Every

@@ -50,9 +50,7 @@ func (f *LLM) block(ctx context.Context, d *roleInput) ([]memory.CoreOperation, 
 		Turns   []llm.ShownTurn    `json:"turns"`
 	}{showBlock(d.core.Content), llm.ShowContext(d.session.Context, d.turns), llm.ShowTurns(d.turns)}
 	done, err := llm.Ask(ctx, f.core, d.session.Scope, data, len(d.turns),
-		func(a coreAnswer) ([]memory.CoreOperation, error) {
-			return a.operations(d)
-		})
+		func(a coreAnswer) ([]memory.CoreOperation, error) { return a.operations(d) })
 	if err != nil || len(done) == 0 {
 		return nil, err
 	}

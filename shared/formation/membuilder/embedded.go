@@ -119,9 +119,8 @@ type sorter struct {
 
 func newSorter(in formation.Bundle, ops []memory.Operation) *sorter {
 	s := &sorter{
-		turns: byID(in.Session.Turns), related: map[string]formation.Related{}, entries: map[string]memory.Memory{},
-		steps: map[string]memory.Memory{},
-		taken: map[string]bool{},
+		turns: byID(in.Session.Turns), related: map[string]formation.Related{},
+		entries: map[string]memory.Memory{}, steps: map[string]memory.Memory{}, taken: map[string]bool{},
 	}
 	for _, r := range in.Related {
 		s.related[memory.DeriveID(in.Session.Scope, r.Candidate.Sources, r.Candidate.Ordinal)] = r

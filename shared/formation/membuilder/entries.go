@@ -126,9 +126,8 @@ func (d *roleInput) operation(v *view, a action, closed map[string]bool) (memory
 	}
 	m := memory.Memory{
 		Kind: v.kinds[0], Content: content, Topic: strings.TrimSpace(a.Topic), Keywords: slices.Clone(a.Keywords),
-		EventTime: a.when,
-		ValidFrom: newest.Time, Status: memory.StatusActive, Sources: sources, SessionID: d.session.ID,
-		Strategy: Name, PolicyVersion: d.version,
+		EventTime: a.when, ValidFrom: newest.Time, Status: memory.StatusActive, Sources: sources,
+		SessionID: d.session.ID, Strategy: Name, PolicyVersion: d.version,
 	}
 	inherit(&m, targets)
 	op.New = &m

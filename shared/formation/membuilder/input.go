@@ -96,8 +96,7 @@ type view struct {
 
 func (d *roleInput) view(kinds []memory.Kind) *view {
 	v := &view{Context: llm.ShowContext(d.session.Context, d.turns), Turns: llm.ShowTurns(d.turns),
-		Memories: []shownEntry{}, kinds: kinds,
-		own: map[string]memory.Memory{}, other: map[string]bool{}}
+		Memories: []shownEntry{}, kinds: kinds, own: map[string]memory.Memory{}, other: map[string]bool{}}
 	of := func(m memory.Memory) bool { return slices.Contains(kinds, m.Kind) }
 	list := slices.Clone(d.related)
 	slices.SortStableFunc(list, func(a, b memory.Memory) int {

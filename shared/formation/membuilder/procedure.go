@@ -10,9 +10,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Patterns of a procedure. The first is an occasion with the speaker's action ("When I can't sleep, I read", "I warm
-// up before I run"). The others are steps with or without a purpose, a numbered list, and a means ("I make tea by
-// ...").
+// Patterns of a procedure. The first is an occasion with the speaker's action ("When I can't sleep, I read", "I warm up
+// before I run"). The others are steps with or without a purpose, a numbered list, and a means ("I make tea by ...").
 var (
 	// opening words begin an occasion before the action; inner words begin one after the action.
 	opening = text.WordSet("when whenever if before after once every each")
@@ -95,8 +94,7 @@ func does(words []text.Word) bool {
 	return i >= 0 && i+1 < len(words) && !being[words[i+1].Lower]
 }
 
-// stepsOf returns the stated purpose of the steps of a statement. Several things with a purpose need no marks of
-// steps.
+// stepsOf returns the stated purpose of the steps of a statement. Several things with a purpose need no marks of steps.
 func stepsOf(said string) (matter string, ok bool) {
 	steps := len(step.FindAllString(said, -1))
 	if m := heading.FindStringSubmatch(said); m != nil && steps > 0 {
@@ -133,9 +131,8 @@ func (s *sorter) version(r formation.Related, session formation.Session, policy 
 	}
 	op.New = &memory.Memory{
 		ID: memory.DeriveID(session.Scope, c.Sources, c.Ordinal), Tier: c.Tier, Kind: memory.KindProcedural,
-		Content: c.Content,
-		Speaker: c.Speaker, Topic: c.Topic, Slot: c.Slot, Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime,
-		ValidFrom: at, Status: memory.StatusActive, Sources: op.Sources,
+		Content: c.Content, Speaker: c.Speaker, Topic: c.Topic, Slot: c.Slot, Keywords: slices.Clone(c.Keywords),
+		EventTime: c.EventTime, ValidFrom: at, Status: memory.StatusActive, Sources: op.Sources,
 		SessionID: session.ID, Strategy: Name, PolicyVersion: policy, Vector: c.Vector,
 	}
 	if op.Until.IsZero() {
@@ -157,6 +154,4 @@ func (s *sorter) stored(r formation.Related) (memory.Memory, bool) {
 	return memory.Memory{}, false
 }
 
-func sameWords(a, b string) bool {
-	return slices.Equal(text.ContentStems(a), text.ContentStems(b))
-}
+func sameWords(a, b string) bool { return slices.Equal(text.ContentStems(a), text.ContentStems(b)) }

@@ -1,8 +1,7 @@
 // Package memoryr2 forms memory as Memory-R2 does (its appendix B). An extractor writes atomic facts with their source
 // turns. A manager compares each fact with the few nearest memories of the same speaker. It inserts, updates, deletes
-// or leaves them alone. The checks have this order: contradiction, equivalent, refinement, new. Facts are monotonic:
-// an update keeps every claim of the replaced entry. An update that drops a name, a number or a date is refused
-// (Dropped).
+// or leaves them alone. The checks have this order: contradiction, equivalent, refinement, new. Facts are monotonic: an
+// update keeps every claim of the replaced entry. An update that drops a name, a number or a date is refused (Dropped).
 package memoryr2
 
 // Name is the strategy's name.

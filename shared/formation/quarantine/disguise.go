@@ -38,10 +38,9 @@ var (
 )
 
 // smallCapitals are the small capitals of Unicode with their letters. Unicode takes them for no form of a letter.
-var smallCapitals = strings.NewReplacer("ᴀ", "a", "ʙ", "b", "ᴄ", "c", "ᴅ", "d", "ᴇ", "e", "ꜰ", "f", "ɢ", "g", "ʜ", "h",
-	"ɪ", "i",
-	"ᴊ", "j", "ᴋ", "k", "ʟ", "l", "ᴍ", "m", "ɴ", "n", "ᴏ", "o", "ᴘ", "p", "ꞯ", "q", "ʀ", "r", "ꜱ", "s", "ᴛ", "t", "ᴜ", "u",
-	"ᴠ", "v", "ᴡ", "w", "ʏ", "y", "ᴢ", "z")
+var smallCapitals = strings.NewReplacer("ᴀ", "a", "ʙ", "b", "ᴄ", "c", "ᴅ", "d", "ᴇ", "e", "ꜰ", "f", "ɢ", "g", "ʜ",
+	"h", "ɪ", "i", "ᴊ", "j", "ᴋ", "k", "ʟ", "l", "ᴍ", "m", "ɴ", "n", "ᴏ", "o", "ᴘ", "p", "ꞯ", "q", "ʀ", "r", "ꜱ",
+	"s", "ᴛ", "t", "ᴜ", "u", "ᴠ", "v", "ᴡ", "w", "ʏ", "y", "ᴢ", "z")
 
 // latin are the letters that Unicode's table of confusables takes for letters of ASCII, by themselves.
 var latin = sync.OnceValue(func() map[string]rune {
@@ -199,9 +198,8 @@ func decoded(said string) []string {
 	for _, w := range encodedWord.FindAllString(said, 4) {
 		w = strings.ReplaceAll(w, " ", "")
 		for _, decode := range []func(string) ([]byte, error){
-			base64.StdEncoding.DecodeString, base64.RawStdEncoding.DecodeString, base64.RawURLEncoding.DecodeString,
-			hex.DecodeString,
-			base32.StdEncoding.DecodeString,
+			base64.StdEncoding.DecodeString, base64.RawStdEncoding.DecodeString,
+			base64.RawURLEncoding.DecodeString, hex.DecodeString, base32.StdEncoding.DecodeString,
 		} {
 			if raw, err := decode(w); err == nil && utf8.Valid(raw) {
 				out = append(out, string(raw))

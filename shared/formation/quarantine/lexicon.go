@@ -86,21 +86,16 @@ const (
 )
 
 var classes = map[string]class{
-	"undo": undo, "wipe": wipe, "forget": forget, "keep": keep, "say": say, "push": push, "send": send, "decode": decode,
-	"follow": follow,
-	"undo~":  undoAnywhere, "wipe~": wipeAnywhere, "keep~": keepAnywhere, "say~": sayAnywhere, "push~": pushAnywhere,
-	"send~":   sendAnywhere,
-	"decode~": decodeAnywhere, "follow~": followAnywhere, "lead": lead, "conj": conj, "subj": subj, "self": self,
-	"rules": rules,
-	"memo":  memo, "user": user, "ai": ai, "prev": prev, "your": your, "all": all, "above": above, "always": always,
-	"when": when,
-	"asks": asks, "anyone": anyone, "must": must, "reading": reading, "ifai": ifAI, "addr": addr, "secret": secret,
-	"role": role,
-	"jail": jail, "nolimit": noLimit, "trusted": trusted, "best": best, "that": that, "data": data, "code": code,
-	"thing":  thing,
-	"please": please, "as": as, "header": header, "hiding": hiding, "void": void, "weak": weak, "none": none,
-	"own": own, "person": person, "others": others, "reveal": reveal, "permit": permit, "later": later, "chief": chief,
-	"praise": praise, "money": money,
+	"undo": undo, "wipe": wipe, "forget": forget, "keep": keep, "say": say, "push": push, "send": send,
+	"decode": decode, "follow": follow, "undo~": undoAnywhere, "wipe~": wipeAnywhere, "keep~": keepAnywhere,
+	"say~": sayAnywhere, "push~": pushAnywhere, "send~": sendAnywhere, "decode~": decodeAnywhere,
+	"follow~": followAnywhere, "lead": lead, "conj": conj, "subj": subj, "self": self, "rules": rules,
+	"memo": memo, "user": user, "ai": ai, "prev": prev, "your": your, "all": all, "above": above, "always": always,
+	"when": when, "asks": asks, "anyone": anyone, "must": must, "reading": reading, "ifai": ifAI, "addr": addr,
+	"secret": secret, "role": role, "jail": jail, "nolimit": noLimit, "trusted": trusted, "best": best,
+	"that": that, "data": data, "code": code, "thing": thing, "please": please, "as": as, "header": header,
+	"hiding": hiding, "void": void, "weak": weak, "none": none, "own": own, "person": person, "others": others,
+	"reveal": reveal, "permit": permit, "later": later, "chief": chief, "praise": praise, "money": money,
 }
 
 //go:embed lexicon.txt

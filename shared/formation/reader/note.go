@@ -138,9 +138,7 @@ func endsClause(turn string, word, next int) bool {
 }
 
 // isAbbreviated reports whether an abbreviation stands before a word of a turn: "Dr. Huber".
-func isAbbreviated(turn string, next int) bool {
-	return text.IsAbbreviated(turn[:next], turn[next:])
-}
+func isAbbreviated(turn string, next int) bool { return text.IsAbbreviated(turn[:next], turn[next:]) }
 
 // endsSentence reports whether a sentence ends in a text that begins with a word and ends before another.
 func endsSentence(s string) bool { return endsWith(s, ".!?…。！？", closing+")") }

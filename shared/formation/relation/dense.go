@@ -10,12 +10,10 @@ import (
 // numberNames name the dense features.
 var numberNames = []string{
 	"cosine", "later alike", "stored alike", "most alike", "two most alike", "shared weight", "shared of later",
-	"shared of stored",
-	"shares nothing", "shared content", "asks", "ends asking", "by assistant", "other speaker", "later length",
-	"later log length",
-	"stored length", "shared number", "new number", "stored name told", "new name", "quotes", "colon", "exclaims",
-	"commas", "sentences",
-	"capital start", "clause cosine", "clause shared", "clauses",
+	"shared of stored", "shares nothing", "shared content", "asks", "ends asking", "by assistant", "other speaker",
+	"later length", "later log length", "stored length", "shared number", "new number", "stored name told",
+	"new name", "quotes", "colon", "exclaims", "commas", "sentences", "capital start", "clause cosine",
+	"clause shared", "clauses",
 }
 
 // Dense is how many dense features there are.
@@ -46,19 +44,17 @@ func (l *Lexicon) dense(later, stored *Reading, nearLater, nearStored []float32)
 	length, lengthStored := float32(words(later)), float32(words(stored))
 	clause, clauseShared, clauses := l.clauses(later, stored)
 	out := make([]float32, 0, l.Dense())
-	out = append(out,
-		dot(later.mean, stored.mean), average(later.compared, nearLater), average(stored.compared, nearStored), most, two,
-		shared/10, shared/max(1, sumLater), shared/max(1, sumStored), flag(shared == 0), content/3,
-		flag(hasMark(later, "?")), flag(len(later.tokens) > 0 && later.tokens[len(later.tokens)-1].lower == "?"),
-		flag(later.statement.Role == memory.RoleAssistant), flag(later.statement.Speaker != stored.statement.Speaker),
-		length/30, float32(math.Log1p(float64(length))), lengthStored/30,
-		flag(numbers(later, stored, true)), flag(numbers(stored, later, false) && numbers(later, stored, false)),
-		flag(names(stored, later, true)), flag(names(later, stored, false)), flag(hasMark(later, "\"")),
-		flag(hasMark(later, ":")),
+	out = append(out, dot(later.mean, stored.mean), average(later.compared, nearLater),
+		average(stored.compared, nearStored), most, two, shared/10, shared/max(1, sumLater),
+		shared/max(1, sumStored), flag(shared == 0), content/3, flag(hasMark(later, "?")),
+		flag(len(later.tokens) > 0 && later.tokens[len(later.tokens)-1].lower == "?"),
+		flag(later.statement.Role == memory.RoleAssistant),
+		flag(later.statement.Speaker != stored.statement.Speaker), length/30, float32(math.Log1p(float64(length))),
+		lengthStored/30, flag(numbers(later, stored, true)),
+		flag(numbers(stored, later, false) && numbers(later, stored, false)), flag(names(stored, later, true)),
+		flag(names(later, stored, false)), flag(hasMark(later, "\"")), flag(hasMark(later, ":")),
 		flag(hasMark(later, "!")), flag(hasMark(later, ",")), float32(sentences(later))/3,
-		flag(len(later.tokens) > 0 && later.tokens[0].capital),
-		clause, clauseShared, float32(clauses)/3,
-	)
+		flag(len(later.tokens) > 0 && later.tokens[0].capital), clause, clauseShared, float32(clauses)/3)
 	return out
 }
 

@@ -41,8 +41,7 @@ func linesOf(turns []memory.Turn, sources []string, older ...string) []string {
 	return lines
 }
 
-// dialogueOf returns the dialogue of an entry. An entry of another strategy has none, but a quotation is a turn's
-// text.
+// dialogueOf returns the dialogue of an entry. An entry of another strategy has none, but a quotation is a turn's text.
 func dialogueOf(m memory.Memory) string {
 	if m.Value != "" || m.Speaker == "" {
 		return m.Value

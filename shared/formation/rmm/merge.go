@@ -161,8 +161,7 @@ func (m *merger) knows(r formation.Related) bool {
 		return false
 	}
 	m.ops = append(m.ops, memory.Operation{Kind: memory.OpNone, Targets: []string{target},
-		Sources: slices.Clone(c.Sources),
-		Reason:  reasonRepeated})
+		Sources: slices.Clone(c.Sources), Reason: reasonRepeated})
 	return true
 }
 

@@ -209,7 +209,6 @@ func describe(t memory.Turn, score float64) []float64 {
 	words := len(strings.Fields(t.Text))
 	return []float64{
 		1, decision.Odds(score) / 5, math.Log1p(float64(words)) / 5, has(strings.Contains(t.Text, "?")),
-		has(t.Role == memory.RoleAssistant),
-		has(strings.ContainsFunc(t.Text, unicode.IsDigit)),
+		has(t.Role == memory.RoleAssistant), has(strings.ContainsFunc(t.Text, unicode.IsDigit)),
 	}
 }

@@ -42,10 +42,9 @@ func newNetwork(words []string) *Network {
 	near := min(Near, len(words))
 	return &Network{
 		Words: words, Own: make([]float32, len(words)*Units), Before: make([]float32, near*Units),
-		After:  make([]float32, near*Units),
-		Vector: make([]float32, vectors().Dimension()*Units), Capital: make([]float32, Units), Bias: make([]float32, Units),
-		Clause: make([]float32, Traits*Units), ClauseBias: make([]float32, 2*kinds*Traits),
-		Out: make([]float32, Traits+numbers+1),
+		After: make([]float32, near*Units), Vector: make([]float32, vectors().Dimension()*Units),
+		Capital: make([]float32, Units), Bias: make([]float32, Units), Clause: make([]float32, Traits*Units),
+		ClauseBias: make([]float32, 2*kinds*Traits), Out: make([]float32, Traits+numbers+1),
 	}
 }
 

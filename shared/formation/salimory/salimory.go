@@ -1,8 +1,7 @@
 // Package salimory forms memory as SaliMory does (selective attention and consolidation, section 3). It routes the
-// statements of salient turns to one of three stores: facts F, preferences P, working memory W. It reconciles them
-// with the store's entries, and stale turns leave W. F and P are the bank's entries, with different kinds: P holds
-// preferences, F all others. W is the window. Vague statements are left out: a gap is better than a memory without
-// use.
+// statements of salient turns to one of three stores: facts F, preferences P, working memory W. It reconciles them with
+// the store's entries, and stale turns leave W. F and P are the bank's entries, with different kinds: P holds
+// preferences, F all others. W is the window. Vague statements are left out: a gap is better than a memory without use.
 package salimory
 
 import (

@@ -1,6 +1,5 @@
-// Package intent classifies the time of a question (the temporal intent of a query): the present state, a past
-// state, or an event. It is a small linear model, trained on questions written for it. It uses the words and their
-// order.
+// Package intent classifies the time of a question (the temporal intent of a query): the present state, a past state,
+// or an event. It is a small linear model, trained on questions written for it. It uses the words and their order.
 //
 // The model treats a question only as data. Instructions in it have no effect.
 package intent

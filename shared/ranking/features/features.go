@@ -153,8 +153,7 @@ func (x *Index) setTime(rows [][]float32, a asked) {
 	}
 }
 
-// nearness is 1 for a time in the span or shortly after it, when people report events. It is 0.5 near the span, else
-// 0.
+// nearness is 1 for a time in the span or shortly after it, when people report events. It is 0.5 near the span, else 0.
 func nearness(at, from, to time.Time) float32 {
 	switch {
 	case !at.Before(from) && at.Before(to.Add(3*day)):

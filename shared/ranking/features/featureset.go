@@ -59,12 +59,10 @@ const (
 
 var numberNames = [numberCount]string{
 	"constant", "statement", "coverage", "meaning", "near_words", "spoken_by", "spoken_by_other", "said_then",
-	"happened_then",
-	"tells_time", "has_event", "length", "asks", "session", "session_best", "session_lead", "recency", "similarity",
-	"topical",
-	"dialogue", "relative", "opens", "rare", "names", "fact", "tells_number", "tells_name", "head", "near_around", "focus",
-	"answers",
-	"around", "apart", "standing", "reply", "reply_asked", "reply_to_user", "talk",
+	"happened_then", "tells_time", "has_event", "length", "asks", "session", "session_best", "session_lead",
+	"recency", "similarity", "topical", "dialogue", "relative", "opens", "rare", "names", "fact", "tells_number",
+	"tells_name", "head", "near_around", "focus", "answers", "around", "apart", "standing", "reply", "reply_asked",
+	"reply_to_user", "talk",
 }
 
 // Regime is a kind of query with weights of its own.

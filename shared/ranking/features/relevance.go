@@ -24,8 +24,7 @@ var relevance []byte
 type Relevance struct{ ownScores }
 
 // ShippedRelevance is the model that `mneme-lab train relevance` learns from dialogues with an assistant, with the
-// shipped prior
-// that it rests on. See docs/reranker-model-card.md.
+// shipped prior that it rests on. See docs/reranker-model-card.md.
 func ShippedRelevance() (Relevance, error) {
 	m, err := shippedScores("relevance", relevance, RelevanceSet, RelevanceNames())
 	return Relevance{m}, err

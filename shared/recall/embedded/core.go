@@ -45,8 +45,7 @@ func (w *writer) addStanding() {
 	}
 }
 
-// find returns the unit of a memory of the evidence, and its place in the unit. It returns nil for any other
-// memory.
+// find returns the unit of a memory of the evidence, and its place in the unit. It returns nil for any other memory.
 func (w *writer) find(id string) (*unit, int) {
 	for i := range w.units {
 		if place := slices.IndexFunc(w.units[i].members, func(m memory.Memory) bool { return m.ID == id }); place >= 0 {
@@ -56,9 +55,8 @@ func (w *writer) find(id string) (*unit, int) {
 	return nil, 0
 }
 
-// addCore adds lines of a core block that a strategy wrote. Lines that match the query come first. Each group is in
-// the order of the block. A line with the same content as a memory at hand is left out, because a memory can be
-// cited.
+// addCore adds lines of a core block that a strategy wrote. Lines that match the query come first. Each group is in the
+// order of the block. A line with the same content as a memory at hand is left out, because a memory can be cited.
 func (w *writer) addCore() {
 	type ranked struct {
 		text   string
@@ -90,8 +88,7 @@ func (w *writer) addCore() {
 	}
 }
 
-// says reports whether a memory is current and has the content of a line. A line may begin with the name of its
-// slot.
+// says reports whether a memory is current and has the content of a line. A line may begin with the name of its slot.
 func says(m memory.Memory, text string) bool {
 	content := recall.Plain(m.Content)
 	return m.Status == memory.StatusActive && (text == content || m.Slot != "" && text == m.Slot+": "+content)

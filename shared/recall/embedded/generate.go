@@ -264,9 +264,8 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 	return out
 }
 
-// weigh scores a memory of the subject. The rank breaks ties, and counts a little more, because the ranker uses
-// more than words. A memory that is no longer valid counts in full. The evidence has it only for a question about
-// the past.
+// weigh scores a memory of the subject. The rank breaks ties, and counts a little more, because the ranker uses more
+// than words. A memory that is no longer valid counts in full. The evidence has it only for a question about the past.
 func weigh(m memory.Memory, tells float64, when bool, rank int) float64 {
 	score := tells / (1 + rankWeight*float64(rank))
 	if when && !m.EventTime.Time.IsZero() {

@@ -138,8 +138,7 @@ type writer struct {
 	indexes []map[string]bool
 	// standing are the memories behind the core block.
 	standing []memory.Memory
-	// newer finds the memories that link to a memory. adding has the memories that wait for the lines of newer
-	// ones.
+	// newer finds the memories that link to a memory. adding has the memories that wait for the lines of newer ones.
 	newer  memory.Newer[memory.Memory]
 	adding map[string]bool
 	// recent are the places in the window that have a line.

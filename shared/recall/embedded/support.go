@@ -26,8 +26,7 @@ type asked struct {
 	person string
 	// user reports that the query is about the user, and not about a relation of the user.
 	user bool
-	// blank reports that the query has no content word. fact reports that it asks for a fact, and not for an
-	// action.
+	// blank reports that the query has no content word. fact reports that it asks for a fact, and not for an action.
 	blank, fact bool
 	// plain reports an English question for a fact, with a question word. open reports one that a denial does not
 	// answer, and denies that it denies something.

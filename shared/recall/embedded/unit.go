@@ -46,9 +46,8 @@ func unitsOf(memories []memory.Memory) []unit {
 	return out
 }
 
-// dressed returns a memory's text with its date and its end of validity, as a line without its citation. A
-// quotation has its speaker before it, and the month of the words or the day of the event. Talk has the day of the
-// words.
+// dressed returns a memory's text with its date and its end of validity, as a line without its citation. A quotation
+// has its speaker before it, and the month of the words or the day of the event. Talk has the day of the words.
 func dressed(m memory.Memory, text string) string {
 	if m.Tier == memory.TierTalk {
 		return recall.Said(m.Speaker, m.ValidFrom.UTC().Format(time.DateOnly), text) + validity(m)

@@ -90,9 +90,8 @@ type shownSection struct {
 }
 
 // Answer calls the model once, and not at all for a profile that is empty or unrelated to the question. It drops
-// citations that the profile lacks.
-// Without a remaining citation, it abstains. An answer that neither cites nor abstains, or does both, is repaired
-// or is an error. A model that is not reachable or too slow is an error.
+// citations that the profile lacks. Without a remaining citation, it abstains. An answer that neither cites nor
+// abstains, or does both, is repaired or is an error. A model that is not reachable or too slow is an error.
 func (g *Generator) Answer(
 	ctx context.Context, scope memory.Scope, e recall.Evidence, p recall.Profile,
 ) (recall.Answer, error) {
