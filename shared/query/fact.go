@@ -32,13 +32,7 @@ var (
 	// politely are words before the verb of a task, or before a question word.
 	politely = text.WordSet("and but so or ok okay hey hi hello oh well please now then also again")
 	// tasks are verbs that begin a task.
-	tasks = text.WordSet(`add adjust advise analyse analyze answer arrange book brainstorm bring build calculate call
-		change check choose come compare compose compute convert correct count create cut debug define describe design
-		develop do draft draw edit evaluate explain expand fill find finish fix format generate get give go help imagine
-		improve include keep let let's list look make name need organise organize outline pick plan polish prepare proofread
-		propose provide put rank read recommend refactor remember remove rephrase replace review rewrite save schedule
-		search send set shorten show simplify solve sort split start suggest summarise summarize take tell test think
-		translate try turn update use walk want work write`)
+	tasks = wordLists.Set("tasks")
 	// stating are verbs that make a statement, in addition to those in the past.
 	stating = text.WordSet(`is are was were has have had does do did will would can could should must may might isn't
 		aren't wasn't weren't hasn't haven't doesn't don't didn't won't can't cannot`)
@@ -46,21 +40,8 @@ var (
 	addressing = text.WordSet(`please i i'm i've i'd i'll my me mine we we're we've our us you you're your yours`)
 )
 
-// advisingIn are words that ask for advice or an offer, and howIn words for "how", by the code of the language. They
-// are without accents.
 var (
-	advisingIn = map[string]string{
-		"de": `soll sollte sollten konnte konnten kann kannst konntest wurdest wurde empfiehlst empfehlen empfehlung ideen vorschlag
-			vorschlage tipps gibt`,
-		"es": `puedo puedes podria podrias podemos debo deberia deberiamos recomiendas recomienda recomendarias sugieres ideas opciones
-			consejos hay`,
-		"fr": `puis peux pourrais pourrait pouvez dois devrais devrait faut conseilles conseillez recommandes recommandez
-			suggeres idees options conseils`,
-		"it": "posso puoi potrei potresti devo dovrei dovremmo consigli consiglia consiglieresti suggerisci idee opzioni",
-		"nl": "kan kun kunt zou zal moet raad aanraden ideeen opties tips",
-		"pt": "posso pode poderia devo deveria deveriamos recomenda recomendas sugere sugeres ideias opcoes dicas",
-		"ru": "можно могу можешь стоит лучше следует посоветуешь посоветуи порекомендуешь порекомендуи идеи",
-	}
+	// howIn are words for "how", by the code of the language. They are without accents.
 	howIn = map[string]string{
 		"de": "wie", "es": "como", "fr": "comment", "it": "come", "nl": "hoe", "pt": "como", "ru": "как",
 	}
@@ -196,7 +177,7 @@ func wantsFactIn(p Phrase, l text.Language) bool {
 	if len(l.WhenWords()) > 0 && text.IsUnspaced(l.WhenWords()[0]) {
 		return slices.ContainsFunc(unspacedAsking, contains) && !slices.ContainsFunc(unspacedAdvising, contains)
 	}
-	advising := text.WordSet(advisingIn[l.String()])
+	advising := text.WordSet(wordLists["advising "+l.String()]) // the words that ask for advice or an offer
 	return len(advising) > 0 && slices.ContainsFunc(clausesOf(p), func(c clause) bool {
 		asks, counts := false, false
 		for i, w := range c.words {

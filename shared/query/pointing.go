@@ -1,6 +1,7 @@
 package query
 
 import (
+	_ "embed"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,25 +12,21 @@ import (
 
 // Words of English queries. A query in another language points to nothing. Its number of words alone decides how
 // much it depends on the conversation.
+// words.txt has the long lists of words of this package.
+//
+//go:embed words.txt
+var wordFile string
+
+var wordLists = text.ReadWordLists(wordFile)
+
 var (
 	// pointers name nothing and refer to an earlier name. An opener refers to it as the first word of a query.
 	// Askers turn a query into a question.
-	pointers = text.WordSet(`she her hers he him his they them their theirs it its this that these those there one
-		ones other others another
-		else same also too either neither both instead again more first second third fourth fifth last latter former next`)
-	openers = text.WordSet("and but or so then")
-	askers  = text.WordSet("who whom whose what which when where why how")
+	pointers = wordLists.Set("pointers")
+	openers  = text.WordSet("and but or so then")
+	askers   = text.WordSet("who whom whose what which when where why how")
 	// vague words have content, but say nothing about the subject of the query.
-	vague = text.WordSet(
-		`idea ideas suggestion suggestions option options thing things something anything someone anyone one ones other others
-		another else more same again also instead first second third fourth fifth last latter former next number
-		ok okay yes yeah yep no nope nah sure please thanks thank right alright fine good great nice best better well
-		hm hmm ah oh
-		possible alternative alternatives kind kinds sort sorts way really maybe perhaps think know tell say give show
-		let want need like
-		mean work works problem wrong happen suit suits idea go come get got make made take find sound sounds any
-		about would`,
-	)
+	vague  = wordLists.Set("vague")
 	plural = text.WordSet("they them their theirs these those both")
 )
 
@@ -40,19 +37,9 @@ const (
 )
 
 var (
-	female = kinds(
-		"she her hers",
-		`woman girl lady mother mum mom mama mummy mommy sister daughter wife girlfriend aunt auntie niece grandmother
-		grandma granny nan fiancée fiancee bride queen`,
-	)
-	male = kinds(
-		"he him his",
-		`man boy guy bloke father dad papa daddy brother son husband boyfriend uncle nephew grandfather grandpa grandad
-		fiancé fiance groom king`,
-	)
-	either = kinds("", `friend colleague boss roommate flatmate neighbour neighbor cousin partner parent child kid
-		baby teacher doctor coach
-		parents children kids twins friends colleagues neighbours neighbors grandparents`)
+	female = kinds("she her hers", wordLists["female"])
+	male   = kinds("he him his", wordLists["male"])
+	either = kinds("", wordLists["either"])
 )
 
 func kinds(pronouns, nouns string) map[string]int {
@@ -144,9 +131,7 @@ func (f form) listedItem(messages []memory.Message) []string {
 }
 
 // times are words that give a position word the meaning of a time or an order, as in "last week" and "the first time".
-var times = text.WordSet(`time times second minute hour day night morning afternoon evening week weekend month
-	quarter year summer autumn
-fall winter spring season`)
+var times = wordLists.Set("times")
 
 // placeAt returns the list position that word i of a query names, or 0. It also returns the stem of the noun after
 // it ("the second hotel").

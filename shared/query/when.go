@@ -24,18 +24,12 @@ var (
 	// fillers may stand between the question word and the time: "what was the exact date".
 	fillers = text.WordSet("is was were are will be the her his their my our your its exact precise")
 	// auxiliaries after "when" make it ask: "when did she", but not "when she".
-	auxiliaries = text.WordSet(`is was were are am be did do does has have had will would can could shall should
-		may might must
-isn't wasn't weren't aren't didn't don't doesn't hasn't haven't hadn't won't wouldn't can't couldn't shouldn't`)
+	auxiliaries = wordLists.Set("auxiliaries")
 	// measures may come in between, or be the whole rest. placings come with their object: "when in May did she".
 	measures = text.WordSet("exactly precisely roughly approximately again please")
 	placings = text.WordSet("in on about around")
 	// wondering words lead up to a question within another: "do you know when she left".
-	wondering = text.WordSet(`know knows remember remembers recall recalls tell tells told say says said mention
-		mentions mentioned wonder wonders
-wondering remind forgot forget idea sure clue curious check confirm clarify specify find out figure guess see
-hear heard ask asks asked
-asking since until till by from`)
+	wondering = wordLists.Set("wondering")
 	// telling words are the asking words with a hearer: "tell her when", but not "know her when".
 	telling = text.WordSet("tell tells told remind ask asks asked asking")
 	hearers = text.WordSet("me us you him her them everybody everyone")
@@ -46,9 +40,7 @@ asking since until till by from`)
 	// ownForms begin sentences about the speaker's knowledge.
 	ownForms = text.WordSet("i we i've we've i'll we'll")
 	// pasts are past verbs, in addition to verbs that end in -ed.
-	pasts = text.WordSet(`was were had did went got left came began took met made found bought knew said told saw
-		gave heard felt became kept
-ran sat stood won lost fell flew drove rode grew wrote spoke broke chose sold spent sent built quit`)
+	pasts = wordLists.Set("pasts")
 )
 
 // clause is a sentence of a text, to be looked at word by word.

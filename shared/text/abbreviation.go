@@ -8,16 +8,12 @@ import (
 
 var (
 	// beforeNames are abbreviations before a name or another word, which end no sentence. None is a common word.
-	beforeNames = WordSet(`dr mr mrs ms mx sr sra mme mlle prof st ste hr fr frl dipl rer rev capt lt sgt
-		messrs sres sras srta srtas dña dott dott.ssa avv sig sig.ra sig.na sigg mm mlles dra exmo exma mevr dhr drs
-		inż mgr ул просп пр бул пер пл наб г-н г-жа д-р avda bd blvd pza c/ ul`)
+	beforeNames = wordLists.Set("beforeNames")
 	// within are abbreviations that end no sentence, before any word.
 	within = WordSet(`z.b d.h u.a i.d.r bzw sog vgl e.g i.e cf viz vs approx p.ej p.ex p.es т.е т.к напр bijv m.a.w
 		tzn tj örn`)
 	// lettered nouns stand before a letter that names one of them: "vitamin C".
-	lettered = WordSet(`size vitamin vitamins plan type group class grade option level hepatitis team section
-		point exhibit appendix gate room unit
-		gruppe klasse typ option vitamina grupo tipo clase opción groupe vitamine classe gruppo part`)
+	lettered = wordLists.Set("lettered")
 )
 
 // mostBesideDot is how many bytes beside a dot show whether it ends a sentence.

@@ -16,9 +16,7 @@ var advice = regexp.MustCompile(`^[^\pL\pN]*(?i:(?:my|our)(?: \pL+)? (\pL+) (?:`
 
 var (
 	// advisers are people whose advice somebody takes for a rule of life.
-	advisers = WordSet(`doctor gp physician cardiologist dentist dermatologist physio physiotherapist therapist
-		psychiatrist psychologist nurse midwife dietitian nutritionist optician surgeon specialist coach trainer
-		wife husband partner`)
+	advisers = wordLists.Set("advisers")
 	// noAdvice are verbs of what others want said, kept or sent.
 	noAdvice = WordSet(`say tell claim state write note remember memorize save store record send forward transfer pay
 		give trust approve recommend mention pretend`)

@@ -12,25 +12,17 @@ const mostAnswered = 8
 
 var (
 	// polar words begin an answer to a question for yes or no, without accents.
-	polar = WordSet(`yes yeah yep yup yea no nope nah never always sometimes rarely seldom often usually occasionally not
-		none neither both either ja nein jein nie oui non si jamais tak nie sim nao nunca siempre da net evet hayir hai はい
-		いいえ うん いや 是 是的 不是 不 对 没有 네 예 아니요 да нет никогда`)
+	polar = wordLists.Set("polar")
 	// quantities are answers without a noun.
 	quantities = Union(keys(counts), vagueCounts, WordSet("zero once twice half dozen hundred"))
 	// orders are verbs that begin an order to an assistant.
-	orders = WordSet(`tell write rewrite give show make explain help list translate summarize summarise shorten find let
-		stop go continue keep try add remove delete change create draft check fix use send look skip forget ignore repeat
-		say start finish move describe suggest recommend compare convert calculate update answer proceed generate print run
-		open erzähl erzähle schreib schreibe zeig zeige gib sag erklär erkläre hilf mach übersetze dime cuéntame escribe haz
-		muéstrame dame explica ayúdame raconte dis écris fais montre donne explique aide dimmi scrivi fammi mostrami`)
+	orders = wordLists.Set("orders")
 	// softening words stand before an order.
 	softening = WordSet("just please now then so ok okay well first actually instead and but rather bitte por favor")
 	// moving words ask for something else, unless a time follows them.
 	moving = WordSet("next another more again anything")
 	// reacting words are no answers.
-	reacting = WordSet(`thanks thank thx ok okay hi hey hello bye lol haha wow cool great nice good sorry hmm oh
-		ah awesome congrats welcome sure
-		danke gracias merci obrigado grazie dzięki`)
+	reacting = wordLists.Set("reacting")
 	// evasive words, behind "not" or alone, give no answer.
 	evasive  = WordSet("know idea sure clue tell say remember saying telling answer")
 	refusing = WordSet("no not don't dont can't cannot rather won't never")

@@ -71,11 +71,8 @@ var (
 
 // streets have days in their names. After spans, a time lasts until now.
 var (
-	streets = WordSet(`calle avenida av
-plaza paseo rue place avenue boulevard quai square via viale corso piazza rua praça praca largo straße
-strasse platz allee weg straat plein laan ulica ulicy ul plac placu aleja alei улица улице улицу ул площадь
-площади проспект`)
-	spans = WordSet("hace há ha faz")
+	streets = wordLists.Set("streets")
+	spans   = WordSet("hace há ha faz")
 )
 
 // beside are the signs that make a date-like number part of a version, an address, or another number.

@@ -75,9 +75,7 @@ var beforeYear = WordSet("in since until till by during of from around before af
 var putOff = WordSet("to for")
 
 // aheadWords suggest that a bare weekday or month lies ahead.
-var aheadWords = WordSet(`will i'll we'll they'll he'll she'll it'll you'll gonna going plan planning plans
-	planned upcoming next soon
-tomorrow scheduled hoping hope wait forward until till til by deadline due`)
+var aheadWords = wordLists.Set("aheadWords")
 
 // joining words may begin a clause. noPresent, after the clause's pronoun, are not verbs, or are verbs with the
 // same form in the past.
@@ -131,9 +129,7 @@ var vaguePhrases = [][]string{
 }
 
 // dateStarts are the first words of all readings, in addition to numbers.
-var dateStarts = Union(WordSet(`the day yesterday tomorrow today tonight last past previous this next coming
-	upcoming following
-ages long years months weeks days decade decades as was in that`), keys(weekdays), keys(shortWeekdays), keys(months),
+var dateStarts = Union(wordLists.Set("dateStarts"), keys(weekdays), keys(shortWeekdays), keys(months),
 	keys(seasons), keys(counts), vagueCounts, keys(besideUnits), keys(places), feastStarts)
 
 func keys[V any](m map[string]V) map[string]bool {
@@ -145,9 +141,7 @@ func keys[V any](m map[string]V) map[string]bool {
 }
 
 // timeWords name a time in the past or future, in addition to weekdays and unambiguous months.
-var timeWords = Union(WordSet(`yesterday today tomorrow tonight ago last next week weeks weekend month months
-	year years days since
-recently`), keys(weekdays), fullMonths("may"))
+var timeWords = Union(wordLists.Set("timeWords"), keys(weekdays), fullMonths("may"))
 
 // fullMonths are the names of the months that are not cut short, but for one.
 func fullMonths(except string) map[string]bool {

@@ -84,9 +84,6 @@ func NamesUser(words []Word, i int) bool {
 }
 
 var (
-	userNouns = WordSet(`nutzer nutzerin nutzers benutzer benutzerin benutzers usuario usuaria utente usuário
-		usuária utilisateur utilisatrice
-		l'utilisateur l'utilisatrice l'utente gebruiker användaren kullanıcı użytkownik użytkownika пользователь
-		пользователя пользователю`)
+	userNouns     = wordLists.Set("userNouns")
 	unspacedUsers = []string{"用户", "用戶", "ユーザー", "사용자", "ผู้ใช้"}
 )

@@ -88,9 +88,7 @@ var (
 		return ownersOf(WordSet("the"), func(r reader) map[string]bool { return r.determiners })
 	})
 	// manyOrAnimals are companions in headings rather than labels: "my kids: I drive them to school".
-	manyOrAnimals = WordSet(`parents children kids twins friends colleagues neighbours neighbors dog dogs cat cats horse
-		rabbit hamster puppy kitten baby eltern kinder hund hunde katze katzen kater padres hijos perro perra gato gata
-		enfants chien chienne chat chatte pais filhos cachorro cachorra cão genitori figli cane gatto gatta`)
+	manyOrAnimals = wordLists.Set("manyOrAnimals")
 	// referring words refer back to the person in a label.
 	referring = WordSet("him her them his their he she they ihn ihm ihr sie er ihnen le lo la les lui elle il ele ela " +
 		"eles lei loro")

@@ -27,11 +27,7 @@ var (
 		`|gentile|lieve|kära|дорог)`)
 
 	// ownLeads are words of a speaker's own lead-in that are in no heading: "Big news: ...", "Just so you know: ...".
-	ownLeads = WordSet(`big good bad great quick small short little latest funny sad happy life fun full current true
-		actual personal decided matter matters detail details bit piece something know told tell said say mentioned asked
-		promised changed change moved clear precise exact sure honest fair case point thing monday tuesday wednesday
-		thursday friday saturday sunday day days week month year years assistant tl dr i'm i've i'd we're we've let's that's
-		it's`)
+	ownLeads = wordLists.Set("ownLeads")
 	// sources are headings that, behind another word, may hold another person's words: "survey answer: ...".
 	sources = WordSet(`note notes message mail email phone answer answers question questions review feedback story text
 		quote comment`)

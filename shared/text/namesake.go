@@ -10,13 +10,8 @@ var (
 	// asking ones are verbs where a subject follows.
 	asking = WordSet("will may can do")
 	// subjects follow a verb that asks, and bares one that does not name.
-	subjects = WordSet(`i you he she it we they the a an my your his her its our their mine yours hers ours theirs
-		this that these those
-there here any some all no each every both either neither another other others such most many much more few
-several people folks
-somebody someone something anybody anyone anything everybody everyone everything nobody none nothing
-i'm you'll it's one two three four five six seven eight nine ten half`)
-	bares = WordSet("be not never have")
+	subjects = wordLists.Set("subjects")
+	bares    = WordSet("be not never have")
 )
 
 // IsFiller reports whether word i of a text is a filler: a stop word that is not written as a name.

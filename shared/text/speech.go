@@ -8,22 +8,12 @@ import (
 
 var (
 	// sayings are forms of verbs of saying that others are the subject of.
-	sayings = WordSet(`said says told tells wrote writes texted posted messaged announced announces claimed claims
-		replied replies answered emailed
-		mailed shouted whispered added explained reported states stated typed sent put sagte sagt gesagt schrieb
-		schreibt geschrieben meinte erzählte
-		erzählt antwortete dijo dice escribió escribe escrito dicho contó respondió dit écrit raconte raconté répond
-		répondu disse diz escreveu
-		escreve contou respondeu detto scritto scrive scrisse raccontato risposto zei zegt schreef schrijft сказал
-		сказала написал написала пишет
-		говорит`)
+	sayings = wordLists.Set("sayings")
 	// selfSubjects are pronouns of the first person as the subject.
 	selfSubjects = WordSet("i i've i'd we we've ich wir yo nosotros nosotras je j nous eu nós io noi ik wij я мы")
 	// contrasting words begin the speaker's contrast to another person's words. adding words do so after a comma.
-	contrasting = WordSet(`but whereas while though although however yet aber sondern während doch pero mientras
-		aunque mais tandis alors mas enquanto
-		ma mentre maar terwijl но`)
-	adding = WordSet("and so und y e et en и")
+	contrasting = wordLists.Set("contrasting")
+	adding      = WordSet("and so und y e et en и")
 	// between words may stand between such a word and the speaker.
 	between = WordSet("then now also personally actually que qu dass jetzt ahora maintenant agora adesso")
 )
@@ -100,11 +90,7 @@ var (
 		`|resume\pL*|resumir|résume\pL*|riassum\pL+|reformul\pL+` +
 		`|relis\pL*|relire|revisar?|vertaal|vertalen|samenvatten|переведи|исправь)[\s\pZ?:.]`)
 	// pointing words say that the text to work on follows.
-	pointing = WordSet(`this these following below it text note letter mail email essay message paragraph grammar
-		spelling das dies diesen diese dieses
-		folgenden folgendes text brief esto este esta siguiente texto carta ceci ce cette suivant texte lettre isto
-		seguinte questo questa testo
-		lettera dit deze это`)
+	pointing = wordLists.Set("pointing")
 )
 
 // mostRequest is the maximum length in bytes of a request to work on a text. mostBefore is the maximum number of

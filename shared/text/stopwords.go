@@ -1,27 +1,49 @@
 package text
 
-import "strings"
+import (
+	_ "embed"
+	"strings"
+)
 
 // IsStopWord reports whether a lower-case word is a stop word: a pronoun, article, auxiliary, preposition,
 // conjunction or contraction of these.
 func IsStopWord(lower string) bool { return stopWords[lower] }
 
-var stopWords = WordSet(`
-a an the this that these those some any each every either neither both all such no nor not
-i me my mine myself we us our ours ourselves you your yours yourself yourselves
-he him his himself she her hers herself it its itself they them their theirs themselves themself
-who whom whose which what when where why how
-am is are was were be been being have has had having do does did doing done
-can could will would shall should may might must ought cannot
-and or but if then else because as until while of at by for with about against between into through
-during before after above below to from up down in out on off over under again further once than
-so too very just also only own same there here now though although yet since per via
-i'm i've i'd i'll im ive we're we've we'd we'll you're you've you'd you'll he's he'd he'll she's she'd she'll
-it's it'd it'll they're they've they'd they'll that's that'll there's here's what's who's where's how's when's let's
-isn't aren't wasn't weren't haven't hasn't hadn't don't doesn't didn't can't couldn't won't wouldn't shan't
-shouldn't mustn't mightn't
-don doesn didn s t d ll m re ve y'all
-`)
+var stopWords = wordLists.Set("stopWords")
+
+// words.txt has the long lists of words of this package.
+//
+//go:embed words.txt
+var wordFile string
+
+var wordLists = ReadWordLists(wordFile)
+
+// WordLists are lists of words by their names. Blanks separate the words of a list.
+type WordLists map[string]string
+
+// ReadWordLists reads a file of lists. A line has a list's name in brackets, and the next lines have its words. A line
+// that begins with "#" is a comment.
+func ReadWordLists(file string) WordLists {
+	out, name := WordLists{}, ""
+	for line := range strings.Lines(file) {
+		line = strings.TrimSpace(line)
+		if inside, ok := strings.CutPrefix(line, "["); ok {
+			name = strings.TrimSuffix(inside, "]")
+		} else if !strings.HasPrefix(line, "#") {
+			out[name] = strings.TrimSpace(out[name] + " " + line)
+		}
+	}
+	return out
+}
+
+// Set returns the words of a list. A name without a list is a mistake of the program.
+func (l WordLists) Set(name string) map[string]bool {
+	words, ok := l[name]
+	if !ok {
+		panic("there is no list of words " + name)
+	}
+	return WordSet(words)
+}
 
 // WordSet makes a set of the words of a list, which blanks separate.
 func WordSet(list string) map[string]bool {

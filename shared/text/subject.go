@@ -27,26 +27,16 @@ var (
 		they'll everyone everybody someone somebody nobody`)
 	otherOwner = WordSet(`your his her their the`)
 	// companions are persons and animals that belong to a person, and are separate subjects.
-	companions = WordSet(`ex mother mum mom mama father dad papa parent parents brother brothers sister sisters son sons
-		daughter daughters child children kid kids baby wife husband partner girlfriend boyfriend fiancé fiancée aunt uncle
-		cousin niece nephew grandmother grandma granny grandfather grandpa grandparents twins friend friends colleague
-		colleagues boss manager roommate flatmate neighbour neighbor neighbours neighbors teacher doctor coach landlord
-		landlady assistant dog dogs cat cats horse rabbit hamster puppy kitten`)
+	companions = wordLists.Set("companions")
 	// nameVerbs follow a name at the beginning of a statement.
-	nameVerbs = WordSet(`is isn't was wasn't has hasn't had will won't can can't does doesn't never always no now also
-		lives works moved likes loves hates eats drinks drives weighs wants needs speaks studies plays owns got became
-		started stopped quit prefers`)
+	nameVerbs = wordLists.Set("nameVerbs")
 	// fronted words stand before the subject of a statement, in any language that is read.
-	fronted = WordSet(`now today currently nowadays meanwhile lately recently apparently also and but so then well oh
-		sadly luckily jetzt inzwischen heute mittlerweile ahora hoy actualmente maintenant aujourd'hui désormais agora hoje
-		atualmente adesso ora oggi attualmente`)
+	fronted = wordLists.Set("fronted")
 	// reporting words open a statement that the speaker has learned.
 	reporting = map[string]bool{"turns out": true, "turned out": true, "it seems": true, "looks like": true,
 		"seems like": true, "seems that": true}
 	// personVerbs are verbs of persons, and rarely of things.
-	personVerbs = WordSet(`lives live lived resides moved moves relocated emigrated eats eat drinks drink speaks speak
-		loves love likes like hates hate wants want owns own quit retired married studies study studied prefers prefer
-		adopted teaches graduated smokes`)
+	personVerbs = wordLists.Set("personVerbs")
 	// employed verbs are a person's before one of employers.
 	employed  = WordSet(`works work worked working`)
 	employers = WordSet(`as at for in with`)
@@ -64,17 +54,7 @@ var (
 	prepositions = WordSet(`with for to next from at by about under`)
 	pastMoves    = WordSet(`moved relocated emigrated retired quit graduated married adopted`)
 	// belongings are things that belong to a person. A statement about them is about the person.
-	belongings = WordSet(`home house flat apartment room place address city town village country hometown residence job
-		work career occupation profession position role title office desk workplace company employer firm business startup
-		shop studio school university college team department allergy allergies intolerance intolerances asthma diet food
-		meal lunch dinner breakfast name surname nickname birthday age weight height size budget income salary rent mortgage
-		savings bank account insurance pension car bike bicycle van motorbike phone number email mail computer laptop tablet
-		appointment meeting flight train holiday vacation trip commute schedule shift routine goal goals plan plans dream
-		dreams passion hobby hobbies interest interests favourite favourites favorite favorites preference preferences hair
-		eyes skin back knee knees heart stomach body blood head hand hands foot feet leg legs arm arms shoulder health
-		condition diagnosis medication prescription life lifestyle weekend religion faith mood sleep degree major studies
-		course courses language accent garden kitchen key keys bag wallet passport visa licence license subscription group
-		club band class project book blog channel website opinion wish problem idea`)
+	belongings = wordLists.Set("belongings")
 )
 
 // reach is how many words behind an article or an owner may be the noun.

@@ -3,19 +3,10 @@ package text
 import "strings"
 
 // pastForms are irregular pasts. Verbs with the same form in the past are not among them.
-var pastForms = WordSet(`was were had did went got made took came saw said told thought knew found gave left
-	felt became began kept
-held brought wrote stood heard meant met ran paid sat spoke led grew lost fell sent built understood drew broke
-spent rose drove bought wore chose ate caught dealt drank flew forgot forgave froze hid laid lent lit rang
-rode sang sank shook shot sold slept slid stole stuck struck swam swore swept taught threw tore woke won bit
-blew bent bred fed fled flung fought forbade hung knelt leapt leant learnt dreamt spelt spilt shone showed sewed
-stung sought
-sped spun sprang stank strode swung wept withdrew overcame wasn't weren't hadn't didn't i'd we'd`)
+var pastForms = wordLists.Set("pastForms")
 
 // presentInEd end like a past and are none.
-var presentInEd = WordSet(`need feed bleed breed speed seed weed reed heed exceed succeed proceed indeed bed red
-	wed shed sled ted fred
-hundred sacred naked wicked beloved kindred embed agreed-upon`)
+var presentInEd = wordLists.Set("presentInEd")
 
 // IsPast reports whether a lower-case English word may be a verb in the past.
 func IsPast(lower string) bool {
@@ -23,9 +14,7 @@ func IsPast(lower string) bool {
 }
 
 // presentBe before a participle make it a state, not a past: "is called", "I'm married".
-var presentBe = WordSet(`am is are be being i'm im he's she's it's that's there's who's we're you're they're
-	isn't aren't not get gets
-getting`)
+var presentBe = wordLists.Set("presentBe")
 
 // naming participles stand between a thing and its name.
 var naming = WordSet("called named")

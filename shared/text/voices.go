@@ -51,11 +51,7 @@ var (
 	unspacedThings = regexp.MustCompile(`^(?:(?:用户|用戶)(?:要求|要素|对接|对象|在线|有关|有效|想法|不满|是否)` +
 		`|ユーザーが(?:多い|少ない|使う|使い|増え))`)
 	// userThings are nouns before which "user" is no person: "the user manual".
-	userThings = WordSet(`manual manuals guide guides interface interfaces story stories experience account accounts
-		group groups name names research id ids test tests testing testers base data database table tables input settings
-		profile profiles management agent handbook forum meeting conference community flow journey friendliness interviews
-		handbuch oberfläche support team teams service desk forschung onboarding final soporte linux linuksa windows desteği
-		deneyimi arayüzü सहायता समर्थन अनुभव সহায়তা সমর্থন অভিজ্ঞতা ஆதரவு அனுபவம் النهائي`)
+	userThings = wordLists.Set("userThings")
 	// koreanThings are such nouns, to which particles are joined.
 	koreanThings = regexp.MustCompile(`^(?:지원|경험|조사|연구|인터뷰|관리|교육|테스트)`)
 )
