@@ -10,8 +10,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Words of English queries. A query in another language points to nothing. Its number of words alone decides how
-// much it depends on the conversation.
 // words.txt has the long lists of words of this package.
 //
 //go:embed words.txt
@@ -19,6 +17,8 @@ var wordFile string
 
 var wordLists = text.ReadWordLists(wordFile)
 
+// Words of English queries. A query in another language points to nothing. Its number of words alone decides how
+// much it depends on the conversation.
 var (
 	// pointers name nothing and refer to an earlier name. An opener refers to it as the first word of a query.
 	// Askers turn a query into a question.

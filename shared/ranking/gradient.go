@@ -2,9 +2,14 @@ package ranking
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/mneme-memory/mneme/shared/fault"
 )
 
 // Gradient is a derivative by weights, in the shapes of Weights. Aq and Am are empty if there was no embedding.
@@ -66,4 +71,123 @@ func outer(a, b []float64) []float64 {
 	var product mat.Dense
 	product.Outer(1, mat.NewVecDense(len(a), a), mat.NewVecDense(len(b), b))
 	return product.RawMatrix().Data
+}
+
+const (
+	// memory is the share of the gathered curvature that remains after a step. Weights can therefore always follow a
+	// change.
+	memory = 0.999
+	// steepest bounds the curvature of one trace: the sum of its variances, in units of the features' scales.
+	steepest = 1e4
+)
+
+// curvature returns the Fisher information of the feature weights, in units of the features' scales, at one trace. It
+// is the covariance of the candidates' features under the softmax of their scores, over the squared temperature. It is
+// the lower triangle, row by row. A matrix that is steeper than the bound is scaled down as a whole.
+func (w Weights) curvature(t Trace, scores []float64, scale func(int) float64, temperature float64) []float64 {
+	n, shares := len(w.W), softmax(scores, temperature)
+	mean, rows := make([]float64, n), make([][]float64, len(t.Candidates))
+	for c, candidate := range t.Candidates {
+		rows[c] = make([]float64, n)
+		for i, x := range candidate.Features {
+			rows[c][i] = float64(x) / scale(i)
+		}
+		floats.AddScaled(mean, shares[c], rows[c])
+	}
+	out, total := make([]float64, triangle(n)), 0.0
+	for c, row := range rows {
+		floats.Sub(row, mean)
+		for i, x := range row {
+			at := triangle(i)
+			floats.AddScaled(out[at:at+i+1], shares[c]*x, row[:i+1])
+			total += shares[c] * x * x
+		}
+	}
+	by := 1 / (temperature * temperature)
+	floats.Scale(by*shorten(total*by, steepest), out)
+	return out
+}
+
+// uphill returns (1/rate + fisher)^-1 g, the natural step along a gradient from a prior of precision 1/rate. fisher is
+// a lower triangle, row by row, or empty for zero. The result is nil without a gradient or rate, and where rounding
+// has left no positive matrix.
+func uphill(fisher, g []float32, rate float64) []float32 {
+	n := len(g)
+	if n == 0 || rate == 0 {
+		return nil
+	}
+	precision, gradient := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
+	for i := range n {
+		if len(fisher) != 0 {
+			for j, x := range fisher[triangle(i) : triangle(i)+i+1] {
+				precision.SetSym(i, j, float64(x))
+			}
+		}
+		precision.SetSym(i, i, precision.At(i, i)+1/rate)
+		gradient.SetVec(i, float64(g[i]))
+	}
+	var cholesky mat.Cholesky
+	if !cholesky.Factorize(precision) || cholesky.SolveVecTo(gradient, gradient) != nil {
+		return nil
+	}
+	return single(gradient.RawVector().Data)
+}
+
+// dot32 is the inner product of equally long slices of single precision, summed in double.
+func dot32(a, b []float32) float64 {
+	return blas32.DDot(blas32.Vector{N: len(a), Inc: 1, Data: a}, blas32.Vector{N: len(b), Inc: 1, Data: b})
+}
+
+// mixed is the inner product of double and single precision.
+func mixed(a []float64, b []float32) (sum float64) {
+	for i, x := range b {
+		sum += a[i] * float64(x)
+	}
+	return sum
+}
+
+// axpy adds by*x to sum.
+func axpy(sum []float64, by float64, x []float32) {
+	for i, v := range x {
+		sum[i] += by * float64(v)
+	}
+}
+
+// single rounds to single precision.
+func single(v []float64) []float32 {
+	out := make([]float32, len(v))
+	for i, x := range v {
+		out[i] = float32(x)
+	}
+	return out
+}
+
+// norm is the Euclidean length of all vectors together.
+func norm(vs ...[]float64) float64 {
+	length := 0.0
+	for _, v := range vs {
+		length = math.Hypot(length, floats.Norm(v, 2))
+	}
+	return length
+}
+
+// softmax is the probability of each candidate to be taken first. A candidate with a score of minus infinity is never
+// taken.
+func softmax(scores []float64, temperature float64) []float64 {
+	out, best := make([]float64, len(scores)), floats.Max(scores)
+	for i, s := range scores {
+		out[i] = math.Exp((s - best) / temperature)
+	}
+	floats.Scale(1/floats.Sum(out), out)
+	return out
+}
+
+// finite refuses NaN and infinities, naming the field and the place.
+func finite(field string, v []float32) error {
+	for i, x := range v {
+		if x-x != 0 {
+			return fault.Terminal(field, "has %v at %d, want a finite number", x, i)
+		}
+	}
+	return nil
 }

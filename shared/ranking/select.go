@@ -52,3 +52,41 @@ func scoreGradient(scores []float64, order []int, advantages []float64, temperat
 	}
 	return out
 }
+
+const (
+	// Related is the score by the shared prior from which a found memory more likely belongs to the query than to
+	// something else. It was chosen on questions for another conversation (docs/recall.md).
+	Related = 5.25
+	// oddsPerScore is the change of the log odds with the score, as in the shipped model of relevance.
+	oddsPerScore = 2.2575147
+)
+
+// Likelihood is the approximate chance, 0 to 1, that a memory with this score belongs to the query. It is measured for
+// scores of the shared prior. Weights that a tenant learned change the scores, and Spread lowers a score for better
+// candidates of the same session.
+func Likelihood(score float64) float64 { return 1 / (1 + math.Exp(-oddsPerScore*(score-Related))) }
+
+// DefaultSpread is the deduction for each better candidate of a group, and groupDepth is the number of them that
+// count. Both were chosen by recall of synthetic questions that several turns answer (docs/recall.md). The listwise
+// loss of the weights takes candidates one by one, and has no term for sets.
+const (
+	DefaultSpread = 0.2
+	groupDepth    = 3
+)
+
+// Spread lowers scores so that the places go to several groups. Where a query needs more than one memory, a candidate
+// next to a better one of its group adds less than an equal one from another group. Spread lowers the cosines by the
+// same amount, so that a later scoring, to learn, has the same order. Group 0 has the candidates that compete with all
+// others alike. Within a group, the order stays. discount is the deduction for each better candidate; 0 spreads
+// nothing.
+func Spread(candidates []Candidate, scores []float64, groups []uint32, discount float64) {
+	better := map[uint32]int{}
+	for _, i := range Top(candidates, scores, len(candidates)) {
+		if g := groups[i]; g != 0 {
+			off := float32(discount * float64(min(better[g], groupDepth)))
+			candidates[i].Cosine -= off
+			scores[i] -= float64(off)
+			better[g]++
+		}
+	}
+}

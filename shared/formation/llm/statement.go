@@ -3,9 +3,11 @@ package llm
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -167,4 +169,73 @@ func Keywords(in []string) []string {
 		}
 	}
 	return out
+}
+
+// ParseEventTime reads a date with its precision. It cuts a date that is more exact than its precision; a less exact
+// date is a fault. Any day of a week names the week, which begins on Monday.
+func ParseEventTime(date, precision string) (memory.EventTime, error) {
+	date = strings.TrimSpace(date)
+	if date == "" {
+		if precision != "" && precision != "none" {
+			return memory.EventTime{}, structured.Faultf("event_precision is %s without an event_date", precision)
+		}
+		return memory.EventTime{}, nil
+	}
+	layout := map[string]string{"day": time.DateOnly, "week": time.DateOnly, "month": "2006-01", "year": "2006"}[precision]
+	if layout == "" {
+		return memory.EventTime{}, structured.Faultf("event_date has no event_precision; want day, week, month or year")
+	}
+	if len(date) > len(time.DateOnly) || len(date) < len(layout) {
+		return memory.EventTime{}, structured.Faultf("event_date does not fit event_precision %s; want %s", precision,
+			layoutHint(precision))
+	}
+	t, err := time.Parse(layout, date[:len(layout)])
+	if err != nil || t.Year() < 1 {
+		return memory.EventTime{}, structured.Faultf("event_date is no date; want %s", layoutHint(precision))
+	}
+	if precision == "week" {
+		monday := t.AddDate(0, 0, -(int(t.Weekday())+6)%7)
+		return memory.EventTime{Time: monday, End: monday.AddDate(0, 0, 6), Precision: memory.PrecisionDay}, nil
+	}
+	return memory.EventTime{Time: t, Precision: memory.Precision(precision)}, nil
+}
+
+func layoutHint(precision string) string {
+	return map[string]string{"day": "YYYY-MM-DD", "week": "YYYY-MM-DD", "month": "YYYY-MM", "year": "YYYY"}[precision]
+}
+
+// Refusals are what of an answer is wrong, part by part. The zero value is ready.
+type Refusals struct {
+	// Failed are the wrong parts with known turns.
+	Failed []formation.Failure
+
+	faults []string
+	taken  int  // parts that are right
+	lost   bool // something is wrong whose turns are not known
+}
+
+// Take notes a part that is right.
+func (r *Refusals) Take() { r.taken++ }
+
+// Refuse records a wrong part: its name ("operation 2"), its source turns (empty if unknown), and the fault.
+func (r *Refusals) Refuse(which string, sources []string, why error) {
+	r.faults = append(r.faults, fmt.Sprintf("%s: %v", which, why))
+	if len(sources) == 0 {
+		r.lost = true
+		return
+	}
+	r.Failed = append(r.Failed, formation.Failure{Sources: sorted(sources), Reason: why.Error()})
+}
+
+// Err returns all faults, or nil without faults. It is an error of structured.Partly where other parts are correct and
+// the turns of the wrong parts are known. The correct parts then count if the model's repair does no better.
+func (r *Refusals) Err() error {
+	if len(r.faults) == 0 {
+		return nil
+	}
+	err := structured.Faultf("%s", strings.Join(r.faults, "; "))
+	if r.taken > 0 && !r.lost {
+		return structured.Partly(err, r.taken)
+	}
+	return err
 }

@@ -4,6 +4,7 @@
 package reader
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"math"
@@ -229,3 +230,6 @@ var Shipped = sync.OnceValue(func() *Model {
 	}
 	return m
 })
+
+//go:embed model.onnx
+var shippedNetwork []byte

@@ -5,10 +5,13 @@
 package features
 
 import (
+	_ "embed"
+	"fmt"
 	"slices"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/query"
+	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
 // FeatureSet is name and version of the features; it changes with any change of their meaning.
@@ -175,4 +178,17 @@ type Candidate struct {
 	Siblings []memory.Memory
 	// Turns are the known source turns of Memory, in order of time.
 	Turns []memory.Turn
+}
+
+//go:embed prior.json
+var prior []byte
+
+// Prior returns the initial weights of all tenants. They are trained on made-up conversations by `mneme-lab train
+// reranker`. See docs/reranker-model-card.md.
+func Prior() (ranking.Prior, error) {
+	p, err := ranking.DecodePrior(prior, FeatureSet, Names())
+	if err != nil {
+		return p, fmt.Errorf("shipped prior: %w", err)
+	}
+	return p, nil
 }

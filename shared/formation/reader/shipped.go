@@ -1,6 +1,0 @@
-package reader
-
-import _ "embed"
-
-//go:embed model.onnx
-var shippedNetwork []byte
