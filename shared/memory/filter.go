@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -82,14 +83,7 @@ var filterFields = map[string]fieldKind{
 }
 
 // FilterFields are the fields that conditions test besides metadata, in order of name.
-func FilterFields() []string {
-	out := make([]string, 0, len(filterFields))
-	for name := range filterFields {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
-}
+func FilterFields() []string { return slices.Sorted(maps.Keys(filterFields)) }
 
 // IsZero reports whether the filter is the zero filter.
 func (f Filter) IsZero() bool {

@@ -256,13 +256,6 @@ func namesMany(rest []text.Word) bool {
 
 // isPlural says whether an English noun looks like a plural.
 func isPlural(noun string) bool {
-	if len(noun) < 4 || !strings.HasSuffix(noun, "s") {
-		return false
-	}
-	for _, singular := range [...]string{"ss", "us", "is", "'s"} {
-		if strings.HasSuffix(noun, singular) {
-			return false
-		}
-	}
-	return true
+	return len(noun) >= 4 && strings.HasSuffix(noun, "s") &&
+		!slices.ContainsFunc([]string{"ss", "us", "is", "'s"}, func(end string) bool { return strings.HasSuffix(noun, end) })
 }

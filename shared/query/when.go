@@ -114,12 +114,7 @@ func isWhich(w text.Word) bool {
 }
 
 func asksHow(before []text.Word) bool {
-	for _, w := range before {
-		if w.Lower == "how" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(before, func(w text.Word) bool { return w.Lower == "how" })
 }
 
 // auxiliary reports whether word i is a verb that asks, and no name that looks like one.

@@ -168,14 +168,7 @@ func (w Weights) pull(query []float32) []float64 {
 	return out
 }
 
-func zero(v []float32) bool {
-	for _, x := range v {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
-}
+func zero(v []float32) bool { return !slices.ContainsFunc(v, func(x float32) bool { return x != 0 }) }
 
 // check refuses input that does not fit the weights. The weights were validated at their creation.
 func (w Weights) check(query []float32, candidates []Candidate) error {

@@ -263,15 +263,7 @@ func (d dater) adjacent(i int) bool {
 		return false
 	}
 	gap := d.text[d.words[i].End:d.words[i+1].Start]
-	if len(gap) > 3 {
-		return false
-	}
-	for _, r := range gap {
-		if r != ' ' && r != ',' && r != '\u00a0' {
-			return false
-		}
-	}
-	return true
+	return len(gap) <= 3 && strings.Trim(gap, " ,\u00a0") == ""
 }
 
 // phrase reports whether the words from i on are exactly these, adjacent.

@@ -242,12 +242,8 @@ var (
 )
 
 func isSpeaker(words []string, speaker string) bool {
-	for name := range strings.FieldsSeq(foldAccents(strings.ToLower(speaker))) {
-		if slices.Contains(words, name) {
-			return true
-		}
-	}
-	return false
+	names := strings.Fields(foldAccents(strings.ToLower(speaker)))
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(words, name) })
 }
 
 // isHeading reports whether a label has a word of a heading. Without spaces between words, the label may be such a

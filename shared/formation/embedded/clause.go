@@ -108,15 +108,7 @@ func isOneSubject(words []text.Word) bool {
 
 // depends reports whether a clause cannot end here: it opens what follows, or reports it.
 func depends(words []text.Word) bool {
-	if opening[words[0].Lower] {
-		return true
-	}
-	for _, w := range words {
-		if saying[w.Lower] {
-			return true
-		}
-	}
-	return false
+	return opening[words[0].Lower] || slices.ContainsFunc(words, func(w text.Word) bool { return saying[w.Lower] })
 }
 
 // open reports whether a text ends inside a quotation, a bracket, or an announcement after a colon. Such text may be

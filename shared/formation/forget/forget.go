@@ -65,12 +65,9 @@ func Read(t memory.Turn) (rest string, requests []Request) {
 
 // mayAsk reports whether a text has a word of a request. Most turns have none.
 func mayAsk(said string) bool {
-	for _, w := range text.Words(said) {
-		if strong[w.Lower] || weak[w.Lower] || keep[w.Lower] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(text.Words(said), func(w text.Word) bool {
+		return strong[w.Lower] || weak[w.Lower] || keep[w.Lower]
+	})
 }
 
 // clauses cuts a sentence at its marks. A clause about an earlier statement stays with the verb before it.
@@ -190,12 +187,7 @@ func objectOf(words []string) (object []string, isSaid, ok bool) {
 }
 
 func has(words []string, set map[string]bool) bool {
-	for _, w := range words {
-		if set[w] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return set[w] })
 }
 
 // termsOf returns the content terms of a text in its language, or else in the expected one.

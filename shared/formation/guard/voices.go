@@ -407,12 +407,9 @@ func (v voices) othersEnd(sources []string, before string) bool {
 	}) {
 		return false
 	}
-	for _, stem := range text.ContentStems(before) {
-		if !v.speakers[stem] && slices.ContainsFunc(sources, func(id string) bool { return v.turns[id].firm[stem] }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(text.ContentStems(before), func(stem string) bool {
+		return !v.speakers[stem] && slices.ContainsFunc(sources, func(id string) bool { return v.turns[id].firm[stem] })
+	})
 }
 
 // attribute adds the speaker to an entry of another speaker, where the former has left the name out.

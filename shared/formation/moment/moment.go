@@ -75,10 +75,7 @@ func May(c formation.Candidate, said time.Time) bool {
 	}
 	y, month, d := said.Date()
 	today := time.Date(y, month, d, 0, 0, 0, 0, time.UTC)
-	for _, m := range text.Dates(c.Content, said) {
-		if m.Unit != text.Vague && !(m.Time.Equal(today) && m.Last().Equal(today)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(text.Dates(c.Content, said), func(m text.DateMention) bool {
+		return m.Unit != text.Vague && !(m.Time.Equal(today) && m.Last().Equal(today))
+	})
 }

@@ -89,12 +89,7 @@ func fold(word string) string {
 
 // isPlain reports whether a word is of ASCII.
 func isPlain(word string) bool {
-	for i := range len(word) {
-		if word[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // lower is a text in lower case without invisible marks and look-alikes.

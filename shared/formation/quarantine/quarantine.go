@@ -329,12 +329,8 @@ func parted(said, reason string, held []span) Found {
 
 // commands reports whether a line in the name of a system is an order, in whatever language.
 func commands(said string) bool {
-	for _, line := range commanding.FindAllStringSubmatch(said, -1) {
-		if isOrder(line[1]) {
-			return true
-		}
-	}
-	return false
+	lines := commanding.FindAllStringSubmatch(said, -1)
+	return slices.ContainsFunc(lines, func(line []string) bool { return isOrder(line[1]) })
 }
 
 // pretext are the words of a clause that prepares an order in the same sentence: "I am your developer, so ...".

@@ -115,12 +115,7 @@ func numbers(a, b *Reading, had bool) bool {
 // names reports whether a capitalised word of a, not at its beginning, occurs in b (had true) or is missing there (had
 // false).
 func names(a, b *Reading, had bool) bool {
-	for _, t := range a.tokens {
-		if t.name && t.content() && hasWord(b, t.key) == had {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.tokens, func(t token) bool { return t.name && t.content() && hasWord(b, t.key) == had })
 }
 
 func hasWord(r *Reading, key uint32) bool {

@@ -3,6 +3,7 @@ package rmm
 import (
 	"context"
 	"embed"
+	"slices"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -70,14 +71,10 @@ func (t topic) candidate(turns []memory.Turn) (formation.Candidate, int, error) 
 		return c, first, err
 	}
 	for _, turn := range turns {
-		if !strings.EqualFold(strings.TrimSpace(turn.Speaker), strings.TrimSpace(t.Speaker)) {
-			continue
-		}
-		for _, id := range c.Sources {
-			if id == turn.ID {
-				c.Keywords = owned(ownerOf(turn), nil)
-				return c, first, nil
-			}
+		own := strings.EqualFold(strings.TrimSpace(turn.Speaker), strings.TrimSpace(t.Speaker))
+		if own && slices.Contains(c.Sources, turn.ID) {
+			c.Keywords = owned(ownerOf(turn), nil)
+			return c, first, nil
 		}
 	}
 	return c, first, structured.Faultf("none of its turns is its speaker's; name the speaker as the turns do, with a " +
@@ -202,14 +199,9 @@ func (r *reader) decision(d decided) (llm.Decision, error) {
 // mayMerge checks that a target is a valid choice for its candidate: a memory shown as related to it, or a topic of
 // the same speaker.
 func (r *reader) mayMerge(candidate int, target string) error {
-	for _, id := range r.input.Candidates[candidate].Related {
-		if id == target {
-			return nil
-		}
-	}
 	c := r.in.Related[candidate].Candidate
-	if i, ok := r.indices[target]; ok && i != candidate &&
-		ownerOfCandidate(r.in.Related[i].Candidate) == ownerOfCandidate(c) {
+	if i, ok := r.indices[target]; slices.Contains(r.input.Candidates[candidate].Related, target) ||
+		ok && i != candidate && ownerOfCandidate(r.in.Related[i].Candidate) == ownerOfCandidate(c) {
 		return nil
 	}
 	return structured.Faultf("target %s is neither related to it nor a topic of the same speaker",

@@ -3,6 +3,7 @@
 package embedded
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -76,15 +77,7 @@ func one(string) float64 { return 1 }
 
 // matches reports whether a stem, or another word for it, is in the set.
 func matches(stems map[string]bool, s string) bool {
-	if stems[s] {
-		return true
-	}
-	for _, other := range otherWords[s] {
-		if stems[other] {
-			return true
-		}
-	}
-	return false
+	return stems[s] || slices.ContainsFunc(otherWords[s], func(other string) bool { return stems[other] })
 }
 
 // dateOf returns an event time as it is written in lines, a range as "from to until", or "".
