@@ -51,34 +51,11 @@ type subject struct {
 	generator *recallllm.Generator
 }
 
-// labelled is a case. ask sends it to the model and describes the mistake in the decision; empty means that the
-// decision is right. Its error is the model's failure.
-type labelled struct {
-	name string
-	ask  func(ctx context.Context, s subject) (wrong string, err error)
-}
-
-func casesOf(role llm.Role) []labelled {
-	switch role {
-	case llm.RoleFilter:
-		return filterCases()
-	case llm.RoleExtractor:
-		return extractorCases()
-	case llm.RoleManager:
-		return managerCases()
-	case llm.RoleUtilizer:
-		return utilizerCases()
-	case llm.RoleGenerator:
-		return generatorCases()
-	}
-	return nil
-}
-
 // Cases is the number of cases of the roles.
 func Cases(roles []llm.Role) int {
 	n := 0
 	for _, r := range roles {
-		n += len(casesOf(r))
+		n += len(cases()[r])
 	}
 	return n
 }
@@ -112,7 +89,7 @@ func Run(ctx context.Context, cfg llm.Config, o Options) (Report, error) {
 	vain := most
 	probes := newProber(cfg, transport)
 	for _, role := range roles {
-		results, stopped := ask(ctx, s, casesOf(role), cfg.TimeoutFor(role), vain, o)
+		results, stopped := ask(ctx, s, role, cfg.TimeoutFor(role), vain, o)
 		r := summarize(role, cfg, results, stopped)
 		if stopped != "" {
 			vain = 1 // one case decides whether the role or the endpoint fails
@@ -143,18 +120,19 @@ type result struct {
 // most is the limit of failures in a row because of the endpoint. At this limit the rest of the role is skipped.
 const most = 3
 
-// ask sends cases to the model. It sends one case at a time until one is answered, and then several at once. It gives
+// ask sends the cases of a role to its model. It sends one case at a time until one is answered, and then several at once. It gives
 // up when the endpoint causes vain failures in a row. Until the first answer, a case has the timeout of one request,
 // so that a hanging endpoint is found soon. It returns why it skipped the rest, if it did.
 func ask(
-	ctx context.Context, s subject, cases []labelled, timeout time.Duration, vain int, o Options,
+	ctx context.Context, s subject, role llm.Role, timeout time.Duration, vain int, o Options,
 ) (out []result, stopped string) {
+	cases := cases()[role]
 	out = make([]result, len(cases))
 	places := make(chan struct{}, max(1, o.Parallel))
 	var mu sync.Mutex // guards the variables below
 	inVain, answered := 0, false
 	put := func(ctx context.Context, i int) {
-		r := one(ctx, s, cases[i])
+		r := one(ctx, s, role, cases[i])
 		mu.Lock()
 		defer mu.Unlock()
 		out[i] = r
@@ -175,7 +153,7 @@ func ask(
 		mu.Unlock()
 		switch {
 		case stop:
-			out[i] = result{name: c.name, failure: failNotAsked}
+			out[i] = result{name: c.Name, failure: failNotAsked}
 		case scout:
 			bounded, cancel := context.WithTimeout(ctx, timeout)
 			put(bounded, i)
@@ -201,13 +179,13 @@ func printReport(o Options) {
 	}
 }
 
-func one(ctx context.Context, s subject, c labelled) result {
+func one(ctx context.Context, s subject, role llm.Role, c labelled) result {
 	var used llm.Usage
 	var came seen
 	began := time.Now()
-	wrong, err := c.ask(watched(llm.WithUsage(ctx, &used), &came), s)
+	wrong, err := asking[role](c, watched(llm.WithUsage(ctx, &used), &came), s)
 	out := result{
-		name: c.name, wrong: wrong, calls: used.Calls(), input: used.InputTokens(), output: used.OutputTokens(),
+		name: c.Name, wrong: wrong, calls: used.Calls(), input: used.InputTokens(), output: used.OutputTokens(),
 		took: time.Since(began),
 	}
 	if err != nil {
