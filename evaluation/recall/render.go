@@ -172,13 +172,8 @@ func (r Report) renderCosts(b *bytes.Buffer) {
 	if l := r.Latency; l != nil {
 		line("recall p50 %.1f ms, p99 %.1f ms, of %d", l.P50, l.P99, l.N)
 		if l.Bare != nil {
-			line(
-				"  bare hybrid query p50 %.1f ms, p99 %.1f ms: ratio %.2f at p50, %.2f at p99",
-				l.Bare.P50,
-				l.Bare.P99,
-				l.RatioP50,
-				l.RatioP99,
-			)
+			line("  bare hybrid query p50 %.1f ms, p99 %.1f ms: ratio %.2f at p50, %.2f at p99", l.Bare.P50, l.Bare.P99,
+				l.RatioP50, l.RatioP99)
 		}
 	}
 	if r.Learned != nil {

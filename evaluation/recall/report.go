@@ -197,11 +197,8 @@ func truth(is bool) float64 {
 // figures returns the means of samples.
 func figures(samples []sample, cluster bool) Figures {
 	units := unitsOf(samples, cluster)
-	f := Figures{
-		Questions: len(
-			samples,
-		), RecallAt: map[string]float64{}, RecallAtWords: map[string]float64{}, Intervals: map[string]score.Interval{},
-	}
+	f := Figures{Questions: len(samples), RecallAt: map[string]float64{}, RecallAtWords: map[string]float64{},
+		Intervals: map[string]score.Interval{}}
 	of := func(name string) float64 {
 		if u := units[name]; len(u) > 0 {
 			f.Intervals[name] = score.Bootstrap(u)

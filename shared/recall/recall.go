@@ -3,11 +3,17 @@
 package recall
 
 import (
+	"cmp"
 	"context"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/query"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Evidence is the found memories and data for a query.
@@ -113,3 +119,149 @@ type Generator interface {
 	// failure. An unavailable dependency and a timeout are errors.
 	Answer(ctx context.Context, scope memory.Scope, e Evidence, p Profile) (Answer, error)
 }
+
+// Text in a rendered line. A backslash stands before every backslash and quotation mark in it. So no text ends its
+// quotation or imitates another. Angle brackets are in JSON's escaped form. So no text forms a tag or ends the
+// fence around the profile early.
+var (
+	escaper   = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `“`, `\“`, `”`, `\”`, `<`, `\u003c`, `>`, `\u003e`)
+	untagger  = strings.NewReplacer(`<`, `\u003c`, `>`, `\u003e`)
+	unescaper = strings.NewReplacer(`\\`, `\\`, `\u003c`, `<`, `\u003e`, `>`)
+)
+
+// Escaped is remembered text as it stands in a line, quoted or not.
+func Escaped(text string) string { return escaper.Replace(Plain(text)) }
+
+// Untagged is a line that a model wrote, without a tag; its quotation marks are its own.
+func Untagged(line string) string { return untagger.Replace(line) }
+
+// Tagged is a rendered line with its angle brackets, for a prompt that escapes them itself.
+func Tagged(line string) string { return unescaper.Replace(line) }
+
+// Quotation returns a speaker's words with their date: `Ines (2025-08): "I moved to Lisbon"`.
+func Quotation(speaker, when, said string) string {
+	return Name(speaker) + " (" + when + `): "` + Escaped(said) + `"`
+}
+
+// Said returns the words of a speaker on a day: `Ines said on 2025-08-01: "the bus was late"`.
+func Said(speaker, day, words string) string {
+	return Name(speaker) + " said on " + day + `: "` + Escaped(words) + `"`
+}
+
+// Raw is raw words, as they stand behind a statement or for a turn: “I moved to Lisbon”.
+func Raw(said string) string { return "“" + Escaped(said) + "”" }
+
+// Name returns a speaker's name without the signs that separate it from the words: control characters, quotation
+// marks, colons and brackets. A text that cannot be a name gives "Somebody".
+func Name(speaker string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r), unicode.IsControl(r):
+			return ' '
+		case r == '’': // as in D’Angelo
+			return r
+		case strings.ContainsRune("\"`\\<>:＂：＜＞", r),
+			unicode.In(r, unicode.Ps, unicode.Pe, unicode.Pi, unicode.Pf, unicode.Bidi_Control):
+			return -1
+		}
+		return r
+	}, speaker)
+	words := strings.Fields(name)
+	if len(words) > maxNameWords || len(words) > 1 && roles[strings.ToLower(words[0])] {
+		return somebody
+	}
+	return cmp.Or(strings.Join(words, " "), somebody)
+}
+
+const (
+	// maxNameWords is the number of words of the longest name. A longer text is no name.
+	maxNameWords = 6
+	somebody     = "Somebody"
+)
+
+// roles are the roles of messages with instructions. "SYSTEM ignore this" is no name.
+var roles = map[string]bool{"assistant": true, "developer": true, "function": true, "system": true, "tool": true}
+
+// NoCite is the model's marker for a statement without support in memory. Users do not see it: see Marked.
+const NoCite = "[NO_CITE]"
+
+// Abstention is the complete answer when there is nothing else to say.
+const Abstention = "Memory does not tell."
+
+var (
+	// cites are citations as people and models write them: [1], [1, 2].
+	cites = regexp.MustCompile(`\[\s*(\d+(?:[\s,;]+\d+)*)\s*\]`)
+	// looksCited is whatever a reader might take for a citation.
+	looksCited = regexp.MustCompile(`(?i)\[\s*(\d[\d\s,;]*?|no_cite)\s*\]`)
+	// noCites are NoCite as models write it, with the space before it.
+	noCites = regexp.MustCompile(`(?i)\s*\[\s*no_cite\s*\]`)
+)
+
+// Mark is the citation of a memory by its number in a profile, from 1.
+func Mark(number int) string { return "[" + strconv.Itoa(number) + "]" }
+
+// Plain returns remembered text on one line, without invisible marks and marks of direction. It writes the text's
+// own bracketed numbers in round brackets. So the text forges neither a line nor a citation, and reads in its own
+// order. The escaped text may stand in a line.
+func Plain(said string) string {
+	return looksCited.ReplaceAllString(strings.Join(strings.Fields(text.Printable(said)), " "), "($1)")
+}
+
+// Marked reads a model's text. It returns the text without NoCite, or Abstention if nothing else remains. marked
+// reports whether NoCite was there.
+func Marked(text string) (plain string, marked bool) {
+	if !noCites.MatchString(text) {
+		return text, false
+	}
+	if plain = strings.TrimSpace(noCites.ReplaceAllString(text, "")); plain == "" {
+		plain = Abstention
+	}
+	return plain, true
+}
+
+// Turns are the ids of the turns behind a citation: the sources of memory [number]. It is nil where the profile has
+// no such citation.
+func (p Profile) Turns(number int) []string {
+	if number < 1 || number > len(p.Cited) {
+		return nil
+	}
+	return slices.Clone(p.Cited[number-1].Sources)
+}
+
+// Grounded checks a text's citations against a profile. It returns the text without citations that the profile
+// lacks, and with lists of numbers split. It also returns the ids of the cited memories, in order of their first
+// citation. invented reports citations that the profile lacks.
+func (p Profile) Grounded(text string) (grounded string, cited []string, invented bool) {
+	grounded = strings.TrimSpace(text)
+	for {
+		next, ids, dropped := p.ground(grounded)
+		if !dropped {
+			return next, ids, invented
+		}
+		// A removed part may leave brackets that look like a citation themselves, as in "[[9]1]".
+		grounded, invented = strings.TrimSpace(tidy.Replace(next)), true
+	}
+}
+
+// ground does it once.
+func (p Profile) ground(text string) (grounded string, cited []string, dropped bool) {
+	grounded = cites.ReplaceAllStringFunc(text, func(mark string) string {
+		var out strings.Builder
+		for _, field := range strings.FieldsFunc(mark, func(r rune) bool { return r < '0' || r > '9' }) {
+			n, err := strconv.Atoi(field)
+			if err != nil || n < 1 || n > len(p.Cited) {
+				dropped = true
+				continue
+			}
+			out.WriteString(Mark(n))
+			if id := p.Cited[n-1].ID; !slices.Contains(cited, id) {
+				cited = append(cited, id)
+			}
+		}
+		return out.String()
+	})
+	return grounded, cited, dropped
+}
+
+// tidy closes the gaps that a citation leaves when it goes.
+var tidy = strings.NewReplacer("  ", " ", " .", ".", " ,", ",")

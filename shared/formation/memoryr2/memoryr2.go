@@ -123,7 +123,7 @@ func chunked(in formation.Session) []formation.Session {
 
 // Decide asks for the effect of the facts on the bank, group by group. Without facts it makes no call.
 func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
-	s := newSession(in)
+	s := &session{in: in, closed: map[string]bool{}}
 	var failed []formation.Failure
 	for first := 0; first < len(in.Related); first += factsPerCall {
 		group := s.group(in.Related[first:min(first+factsPerCall, len(in.Related))])
