@@ -69,8 +69,8 @@ type wanted struct {
 	Working      bool
 }
 
-// asking sends a case to the model of a role and describes the mistake in the decision; empty means that the decision
-// is right. Its error is the model's failure.
+// asking sends a case to the model of a role and describes the mistake in the decision. No words mean that the decision
+// is right. The error is the model's failure.
 var asking = map[llm.Role]func(labelled, context.Context, subject) (wrong string, err error){
 	llm.RoleFilter: labelled.rate, llm.RoleExtractor: labelled.extract, llm.RoleManager: labelled.decide,
 	llm.RoleUtilizer: labelled.profile, llm.RoleGenerator: labelled.answer,
