@@ -120,9 +120,9 @@ type result struct {
 // most is the limit of failures in a row because of the endpoint. At this limit the rest of the role is skipped.
 const most = 3
 
-// ask sends the cases of a role to its model. It sends one case at a time until one is answered, and then several at once. It gives
-// up when the endpoint causes vain failures in a row. Until the first answer, a case has the timeout of one request,
-// so that a hanging endpoint is found soon. It returns why it skipped the rest, if it did.
+// ask sends the cases of a role to its model. It sends one case at a time until one is answered, and then several at
+// once. It gives up when the endpoint causes vain failures in a row. Until the first answer, a case has the timeout of
+// one request, so that a hanging endpoint is found soon. It returns why it skipped the rest, if it did.
 func ask(
 	ctx context.Context, s subject, role llm.Role, timeout time.Duration, vain int, o Options,
 ) (out []result, stopped string) {

@@ -38,9 +38,9 @@ var readers = sync.OnceValue(func() []reader {
 		at := slices.IndexFunc(languages[:], func(l languageEntry) bool { return l.code == code })
 		set := func(name string) map[string]bool { return WordSet(lists[code+" "+name]) }
 		out = append(out, reader{
-			Language(at), lists[code+" ending"], set("self"), set("verbs"), set("articles"), set("owners"), //nolint:gosec // a few
-			set("others"), set("pronouns"), set("unsure"), set("sureVerbs"), set("companions"), set("lives"),
-			set("things"), set("determiners"), set("ends"), set("joins"),
+			Language(at), lists[code+" ending"], set("self"), set("verbs"), set("articles"), //nolint:gosec // a few
+			set("owners"), set("others"), set("pronouns"), set("unsure"), set("sureVerbs"), set("companions"),
+			set("lives"), set("things"), set("determiners"), set("ends"), set("joins"),
 		})
 	}
 	return out
