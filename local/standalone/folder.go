@@ -16,6 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
@@ -85,10 +86,7 @@ func (c Connection) save(dir string) error {
 	if err != nil {
 		return fmt.Errorf("connection file: %w", err)
 	}
-	if err := replace(filepath.Join(dir, connectionFile), append(data, '\n')); err != nil {
-		return fmt.Errorf("connection file: %w", err)
-	}
-	return nil
+	return fault.During("connection file", replace(filepath.Join(dir, connectionFile), append(data, '\n')))
 }
 
 // LoadConnection reads the connection of the standalone on a data folder. The error is ErrNotRunning without one.
@@ -173,10 +171,7 @@ func changePolicy(dir, policy string) error {
 	if content, err = yaml.Marshal(&document); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := replace(path, content); err != nil {
-		return fmt.Errorf("tenants file: %w", err)
-	}
-	return nil
+	return fault.During("tenants file", replace(path, content))
 }
 
 // localPolicy returns the policy of the local tenant in a tenants file, or nil.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"sync"
@@ -97,9 +98,7 @@ func (c *serviceGroup) settings(of string) map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	env := map[string]string{}
-	for k, v := range c.environ {
-		env[k] = v
-	}
+	maps.Copy(env, c.environ)
 	if addr := c.wanted[of]; addr != "" {
 		env[runner.AddrVariable] = addr
 	}

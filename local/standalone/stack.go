@@ -4,6 +4,7 @@
 package standalone
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,9 +90,7 @@ type dependencies struct {
 // Start builds missing servers, starts everything in order of dependency and waits until it is ready. After an error
 // it leaves no process running.
 func Start(ctx context.Context, o Options) (_ *Stack, err error) {
-	if o.Progress == nil {
-		o.Progress = io.Discard
-	}
+	o.Progress = cmp.Or(o.Progress, io.Discard)
 	o.Progress = &lines{to: o.Progress}
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
@@ -266,9 +265,7 @@ func (s *Stack) environ() map[string]string {
 		"OTEL_EXPORTER_OTLP_ENDPOINT": s.Connection.Traces,
 		"MNEME_LOG_LEVEL":             "info",
 	}
-	for k, v := range s.opts.Environ {
-		env[k] = v
-	}
+	maps.Copy(env, s.opts.Environ)
 	return env
 }
 

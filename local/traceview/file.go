@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mneme-memory/mneme/shared/fault"
 )
 
 // Bounds of the files of spans. A folder has a newer and an older file, so it holds at most twice the bytes.
@@ -83,10 +85,7 @@ func load(name string, after time.Time, s *Store) error {
 			_ = s.Add([]Span{span}) // the store does not save yet
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("saved traces: %w", err)
-	}
-	return nil
+	return fault.During("saved traces", lines.Err())
 }
 
 // begin replaces both files by one with the given spans.

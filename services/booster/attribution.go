@@ -8,6 +8,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -59,10 +60,7 @@ func (a *Attribution) Handle(ctx context.Context, batch []bus.Message) error {
 	if err != nil || len(dropped) == 0 {
 		return err
 	}
-	if err := a.Decisions.WriteDropped(ctx, scope, dropped); err != nil {
-		return fmt.Errorf("write dropped turns: %w", err)
-	}
-	return nil
+	return fault.During("write dropped turns", a.Decisions.WriteDropped(ctx, scope, dropped))
 }
 
 // dropDecided removes decisions on turns with an earlier decision. Consolidation compares the time of a drop with the

@@ -372,17 +372,9 @@ func (s *memoryServer) ownedEntry(ctx context.Context, req entryRequest) (scope 
 }
 
 func protos(ms []memory.Memory) []*mnemev1.Memory {
-	out := make([]*mnemev1.Memory, len(ms))
-	for i, m := range ms {
-		out[i] = contract.MemoryToProto(m)
-	}
-	return out
+	return converted(ms, contract.MemoryToProto)
 }
 
 func turnProtos(ts []memory.Turn) []*mnemev1.Turn {
-	out := make([]*mnemev1.Turn, len(ts))
-	for i, t := range ts {
-		out[i] = contract.TurnToProto(t)
-	}
-	return out
+	return converted(ts, contract.TurnToProto)
 }

@@ -168,11 +168,7 @@ func (r *Recaller) outdatedOf(
 }
 
 func idsOf(turns []memory.Turn) []string {
-	out := make([]string, len(turns))
-	for i, t := range turns {
-		out[i] = t.ID
-	}
-	return out
+	return converted(turns, func(t memory.Turn) string { return t.ID })
 }
 
 // withoutOutdated returns turns without sentences that no longer hold. It drops turns that have no other sentence.

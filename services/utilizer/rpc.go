@@ -100,23 +100,14 @@ func (s *server) ReportCitations(
 		return nil, rpcerror.From(err)
 	}
 	reported := contract.Feedback{
-		RecallID: memory.CanonicalID(req.Msg.GetRecallId()), Shown: canonical(req.Msg.GetShownIds()),
-		Cited:  canonical(req.Msg.GetCitedIds()),
+		RecallID: memory.CanonicalID(req.Msg.GetRecallId()), Shown: converted(req.Msg.GetShownIds(), memory.CanonicalID),
+		Cited:  converted(req.Msg.GetCitedIds(), memory.CanonicalID),
 		Source: contract.CitationCaller,
 	}
 	if err := s.publish(ctx, scope, reported); err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "publish feedback", err)
 	}
 	return connect.NewResponse(&mnemev1.ReportCitationsResponse{}), nil
-}
-
-// canonical returns ids in their stored form.
-func canonical(ids []string) []string {
-	out := make([]string, len(ids))
-	for i, id := range ids {
-		out[i] = memory.CanonicalID(id)
-	}
-	return out
 }
 
 // recall makes the recall of a request, for the purpose in as.
@@ -259,9 +250,14 @@ func response(r Result) *mnemev1.RecallResponse {
 }
 
 func ids(ms []memory.Memory) []string {
-	out := make([]string, len(ms))
-	for i, m := range ms {
-		out[i] = m.ID
+	return converted(ms, func(m memory.Memory) string { return m.ID })
+}
+
+// converted converts the elements of a list. The result is never nil.
+func converted[From, To any](list []From, convert func(From) To) []To {
+	out := make([]To, len(list))
+	for i, one := range list {
+		out[i] = convert(one)
 	}
 	return out
 }

@@ -38,9 +38,5 @@ func findingTo(f diagnosis.Finding) *mnemev1.Finding {
 }
 
 func scoredIDs(scored []bank.Scored) []string {
-	out := make([]string, len(scored))
-	for i, s := range scored {
-		out[i] = s.Memory.ID
-	}
-	return out
+	return converted(scored, func(s bank.Scored) string { return s.Memory.ID })
 }

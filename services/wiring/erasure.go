@@ -137,24 +137,12 @@ func (o *opened) consumer(group, topic string) erasure.Consumer {
 
 // OpenDecisions opens the kept decisions of a filter that uses a model. It does not wait for Redis.
 func (r Redis) OpenDecisions(o decisions.Options, tel *telemetry.Telemetry) (*decisions.Store, func() error, error) {
-	client, err := r.client(tel)
-	if err != nil {
-		return nil, nil, err
-	}
-	return decisions.New(client, o), client.Close, nil
+	return openOver(r, tel, func(c goredis.UniversalClient) (*decisions.Store, error) { return decisions.New(c, o), nil })
 }
 
 // OpenRecords opens the kept records of model calls. It does not wait for Redis.
 func (r Redis) OpenRecords(o records.Options, tel *telemetry.Telemetry) (*records.Store, func() error, error) {
-	client, err := r.client(tel)
-	if err != nil {
-		return nil, nil, err
-	}
-	store, err := records.New(client, o)
-	if err != nil {
-		return nil, nil, errors.Join(err, client.Close())
-	}
-	return store, client.Close, nil
+	return openOver(r, tel, func(c goredis.UniversalClient) (*records.Store, error) { return records.New(c, o) })
 }
 
 // TransportTopic is a topic that loses records by its retention only.

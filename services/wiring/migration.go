@@ -81,8 +81,7 @@ func registerNamespace(
 	err := c.Register(ctx, &workflowservice.RegisterNamespaceRequest{
 		Namespace: name, Description: "Mneme: one workflow a user", WorkflowExecutionRetentionPeriod: retention,
 	})
-	var exists *serviceerror.NamespaceAlreadyExists
-	if !errors.As(err, &exists) {
+	if _, exists := errors.AsType[*serviceerror.NamespaceAlreadyExists](err); !exists {
 		return err
 	}
 	have, err := c.Describe(ctx, name)

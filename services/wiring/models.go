@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/guard"
@@ -74,15 +76,9 @@ func (b *Builder) Account(m *Model, r Redis, tel *telemetry.Telemetry) (*records
 
 // OpenUsage opens the counts of the tenants' usage. The caller closes the connection with the returned function.
 func (r Redis) OpenUsage(tel *telemetry.Telemetry) (*usage.Counter, func() error, error) {
-	client, err := r.client(tel)
-	if err != nil {
-		return nil, nil, err
-	}
-	counter, err := usage.New(client, usage.Options{Meter: tel.Meter.Meter(Scope), Log: tel.Log})
-	if err != nil {
-		return nil, nil, errors.Join(err, client.Close())
-	}
-	return counter, client.Close, nil
+	return openOver(r, tel, func(c goredis.UniversalClient) (*usage.Counter, error) {
+		return usage.New(c, usage.Options{Meter: tel.Meter.Meter(Scope), Log: tel.Log})
+	})
 }
 
 func (b *Builder) countTokens(m *Model, r Redis, tel *telemetry.Telemetry) error {

@@ -44,6 +44,21 @@ func (r Redis) Validate() error {
 // Open creates a client for a service's own data in Redis. It does not wait for Redis. The caller closes it.
 func (r Redis) Open(tel *telemetry.Telemetry) (goredis.UniversalClient, error) { return r.client(tel) }
 
+// openOver creates a store over a new client. The returned function closes the client.
+func openOver[S any](
+	r Redis, tel *telemetry.Telemetry, create func(goredis.UniversalClient) (S, error),
+) (store S, free func() error, err error) {
+	client, err := r.client(tel)
+	if err != nil {
+		return store, nil, err
+	}
+	made, err := create(client)
+	if err != nil {
+		return store, nil, errors.Join(err, client.Close())
+	}
+	return made, client.Close, nil
+}
+
 // quiet stops the driver's output to stderr, because it also returns the errors.
 var quiet = sync.OnceFunc(logging.Disable)
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	goredis "github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric"
 	"go.temporal.io/sdk/client"
 	temporallog "go.temporal.io/sdk/log"
@@ -64,17 +65,14 @@ func (w Window) Validate() error {
 
 // Open creates the window. It does not wait for Redis: a service starts without the window.
 func (w Window) Open(tel *telemetry.Telemetry) (window.Window, func() error, error) {
-	c, err := w.client(tel)
+	opened, free, err := openOver(w.Redis, tel, func(c goredis.UniversalClient) (*windowredis.Window, error) {
+		limits := window.Limits{Words: w.Words, Age: w.Age, Idle: w.Idle}
+		return windowredis.New(c, windowredis.Options{Limits: limits, Prefix: w.Prefix})
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	opened, err := windowredis.New(c, windowredis.Options{
-		Limits: window.Limits{Words: w.Words, Age: w.Age, Idle: w.Idle}, Prefix: w.Prefix,
-	})
-	if err != nil {
-		return nil, nil, errors.Join(err, c.Close())
-	}
-	return window.Traced(opened, tel.Tracer.Tracer(Scope)), c.Close, nil
+	return window.Traced(opened, tel.Tracer.Tracer(Scope)), free, nil
 }
 
 // Workflows configures the access to Temporal and the times of users' workflows. MaxTurns is also the maximum number

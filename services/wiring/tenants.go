@@ -4,6 +4,8 @@ import (
 	"errors"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/store/directory"
@@ -40,7 +42,7 @@ func (t Tenants) open(tel *telemetry.Telemetry) (r *tenant.Registry, free func()
 	if t.File == noFile {
 		o.Path = ""
 	}
-	free = func() error { return nil }
+	free = nothing
 	if t.Directory {
 		if o.Source, free, err = t.Redis.OpenDirectory(tel); err != nil {
 			return nil, nil, err
@@ -55,13 +57,7 @@ func (t Tenants) open(tel *telemetry.Telemetry) (r *tenant.Registry, free func()
 // OpenDirectory opens the tenants and API keys that are created at run time. It does not wait for Redis. The caller
 // frees the directory.
 func (r Redis) OpenDirectory(tel *telemetry.Telemetry) (directory.Directory, func() error, error) {
-	c, err := r.client(tel)
-	if err != nil {
-		return nil, nil, err
-	}
-	d, err := directoryredis.New(c, directoryredis.Options{Prefix: r.DirectoryPrefix})
-	if err != nil {
-		return nil, nil, errors.Join(err, c.Close())
-	}
-	return d, c.Close, nil
+	return openOver(r, tel, func(c goredis.UniversalClient) (directory.Directory, error) {
+		return directoryredis.New(c, directoryredis.Options{Prefix: r.DirectoryPrefix})
+	})
 }

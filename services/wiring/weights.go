@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -73,13 +75,9 @@ func (p Prior) Open() (ranking.Prior, error) {
 func (p Prior) OpenFor(e embedding.Embedder) (ranking.Prior, error) {
 	prior, err := p.Open()
 	if err == nil && prior.Embedding != "" && prior.Embedding != e.Model() {
-		err = fault.Terminal(
-			"MNEME_RERANKER_PRIOR",
+		err = fault.Terminal("MNEME_RERANKER_PRIOR",
 			"is %s, which was fitted to the embedder %s, want one for %s: fit it with mneme-lab train reranker",
-			p.File,
-			prior.Embedding,
-			e.Model(),
-		)
+			p.File, prior.Embedding, e.Model())
 	}
 	return prior, err
 }
@@ -88,15 +86,9 @@ func (p Prior) OpenFor(e embedding.Embedder) (ranking.Prior, error) {
 const priorNameLength = 8
 
 func (r Redis) openWeights(tel *telemetry.Telemetry, l weights.Limits) (weights.Store, func() error, error) {
-	c, err := r.client(tel)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := weightsredis.New(c, weightsredis.Options{Limits: l, Prefix: r.WeightsPrefix})
-	if err != nil {
-		return nil, nil, errors.Join(err, c.Close())
-	}
-	return s, c.Close, nil
+	return openOver(r, tel, func(c goredis.UniversalClient) (weights.Store, error) {
+		return weightsredis.New(c, weightsredis.Options{Limits: l, Prefix: r.WeightsPrefix})
+	})
 }
 
 // OpenTenantWeights opens the tenants' weights to be read, whatever their limits are. It does not wait for Redis.

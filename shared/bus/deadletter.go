@@ -81,8 +81,7 @@ func (cfg DeadLetterConfig) publish(
 
 func (cfg DeadLetterConfig) record(m Message, cause error) *mnemev1.DeadLetter {
 	attempts := 1
-	var tried *triedError
-	if errors.As(cause, &tried) {
+	if tried, ok := errors.AsType[*triedError](cause); ok {
 		attempts = tried.attempts
 	}
 	dead := &mnemev1.DeadLetter{

@@ -129,8 +129,7 @@ func Retry(cfg RetryConfig, ins *Instruments) Middleware {
 				}
 				ins.retry(ctx, batch, attempt, err)
 				pause := pauses.NextBackOff()
-				var later *fault.LaterError
-				if errors.As(err, &later) {
+				if later, ok := errors.AsType[*fault.LaterError](err); ok {
 					pause = max(pause, later.After) // heartbeats to the group continue, and a revoked partition ends ctx
 				}
 				if !Pause(ctx, pause) {
@@ -168,8 +167,7 @@ func (f *failures) judge(err error, records int, cfg RetryConfig) error {
 func (ins *Instruments) retry(ctx context.Context, batch []Message, attempt int, err error) {
 	ins.retried.Add(ctx, 1, metric.WithAttributes(semconv.MessagingDestinationName(batch[0].Topic)))
 	attrs := batchAttrs(batch, slog.Int("attempt", attempt), slog.Any("error", err))
-	var p *PanicError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*PanicError](err); ok {
 		attrs = append(attrs, slog.String("stack", string(p.Stack)))
 	}
 	ins.log.WarnContext(ctx, "attempt failed, retrying", attrs...)

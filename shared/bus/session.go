@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 )
@@ -190,9 +191,7 @@ func (s *session) commit() {
 		return
 	}
 	s.commits.repaired(ctx, s.ins.log, "commit", slog.String("group", s.cfg.Group))
-	for p, next := range offsets {
-		s.committed[p] = next
-	}
+	maps.Copy(s.committed, offsets)
 }
 
 // lagLoop reads the ends of the partitions. A stalled partition is not fetched, and its lag must still show.

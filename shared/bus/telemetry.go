@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,18 +73,10 @@ type Instruments struct {
 
 // NewInstruments makes the instruments of a telemetry.
 func NewInstruments(t Telemetry) (*Instruments, error) {
-	if t.Tracer == nil {
-		t.Tracer = tracenoop.NewTracerProvider()
-	}
-	if t.Meter == nil {
-		t.Meter = metricnoop.NewMeterProvider()
-	}
-	if t.Log == nil {
-		t.Log = slog.New(slog.DiscardHandler)
-	}
-	if t.Propagator == nil {
-		t.Propagator = propagation.TraceContext{}
-	}
+	t.Tracer = cmp.Or[trace.TracerProvider](t.Tracer, tracenoop.NewTracerProvider())
+	t.Meter = cmp.Or[metric.MeterProvider](t.Meter, metricnoop.NewMeterProvider())
+	t.Log = cmp.Or(t.Log, slog.New(slog.DiscardHandler))
+	t.Propagator = cmp.Or[propagation.TextMapPropagator](t.Propagator, propagation.TraceContext{})
 	m := t.Meter.Meter(Scope)
 	ins := &Instruments{tracer: t.Tracer.Tracer(Scope), propagator: t.Propagator, log: t.Log, meter: m}
 	var errs [6]error

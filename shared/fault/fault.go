@@ -94,16 +94,23 @@ func Terminal(field, format string, args ...any) error {
 	return &TerminalError{Field: field, Err: fmt.Errorf(format, args...)}
 }
 
+// During names the operation that an error comes from. A nil error stays nil.
+func During(operation string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", operation, err)
+}
+
 // IsTerminal reports whether err, or an error it wraps, is terminal.
 func IsTerminal(err error) bool {
-	var t *TerminalError
-	return errors.As(err, &t)
+	_, ok := errors.AsType[*TerminalError](err)
+	return ok
 }
 
 // Field returns the field a terminal error names, or "".
 func Field(err error) string {
-	var t *TerminalError
-	if errors.As(err, &t) {
+	if t, ok := errors.AsType[*TerminalError](err); ok {
 		return t.Field
 	}
 	return ""

@@ -112,8 +112,8 @@ var (
 
 // describe removes Go's types and the file's values from the library's errors.
 func describe(err error) error {
-	var typeErr *yaml.TypeError
-	if !errors.As(err, &typeErr) {
+	typeErr, ok := errors.AsType[*yaml.TypeError](err)
+	if !ok {
 		return err
 	}
 	var problems []error

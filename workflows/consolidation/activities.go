@@ -185,10 +185,7 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	if err := a.Announce.Announce(ctx, in.Batch.Scope, changes, in.Now); err != nil {
-		return classify(fmt.Errorf("announce changes: %w", err))
-	}
-	return nil
+	return classify(fault.During("announce changes", a.Announce.Announce(ctx, in.Batch.Scope, changes, in.Now)))
 }
 
 // passing returns the turns that the window must hold for a while. The bank has no entry for them.

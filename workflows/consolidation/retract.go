@@ -51,10 +51,7 @@ func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
 		return classify(fmt.Errorf("cut core block: %w", err))
 	}
 	changes = append(changes, cut...)
-	if err := a.Announce.Announce(ctx, in.Scope, changes, in.Now); err != nil {
-		return classify(fmt.Errorf("announce changes: %w", err))
-	}
-	return nil
+	return classify(fault.During("announce changes", a.Announce.Announce(ctx, in.Scope, changes, in.Now)))
 }
 
 // release ends the quarantine of an entry and announces that. It announces a released entry again, because an earlier
@@ -84,10 +81,7 @@ func (a *Activities) release(ctx context.Context, in RetractInput, m memory.Memo
 		return fmt.Errorf("keep core block: %w", err)
 	}
 	changes := append(memory.Changes(in.Scope, []memory.Operation{op}, []memory.Memory{m}), kept...)
-	if err := a.Announce.Announce(ctx, in.Scope, changes, in.Now); err != nil {
-		return fmt.Errorf("announce changes: %w", err)
-	}
-	return nil
+	return fault.During("announce changes", a.Announce.Announce(ctx, in.Scope, changes, in.Now))
 }
 
 // cutCore removes the lines about an entry from the core block. A line with the entry as source is removed. In a

@@ -169,8 +169,7 @@ func (s Starter) Waits(ctx context.Context, scope memory.Scope, sessionID string
 // Runs reports whether the user's workflow runs at the moment.
 func (s Starter) Runs(ctx context.Context, scope memory.Scope) (bool, error) {
 	found, err := s.Client.DescribeWorkflowExecution(ctx, WorkflowID(scope), "")
-	var absent *serviceerror.NotFound
-	if errors.As(err, &absent) {
+	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return false, nil
 	}
 	if err != nil {

@@ -262,8 +262,7 @@ const maxReason = 1024
 // reason is the innermost message of an activity's failure.
 func reason(err error) string {
 	text := err.Error()
-	var app *temporal.ApplicationError
-	if errors.As(err, &app) {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		text = app.Message()
 	}
 	return strings.ToValidUTF8(text[:min(len(text), maxReason)], "?")

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
@@ -30,10 +31,7 @@ func (s Starter) Begin(ctx context.Context, e consolidation.Erased) error {
 		ID: id, TaskQueue: Queue, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		Memo: map[string]any{MemoProgress: Progress{User: e.Scope.User, RequestID: e.RequestID, StartedAt: time.Now()}},
 	}, WorkflowName, Params{Scope: e.Scope, RequestID: e.RequestID})
-	if err != nil {
-		return fmt.Errorf("begin erasure: %w", err)
-	}
-	return nil
+	return fault.During("begin erasure", err)
 }
 
 // State is how far an erasure is.

@@ -2,6 +2,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -142,10 +143,7 @@ func EnsureTopics(ctx context.Context, cluster Cluster, topics ...Topic) error {
 }
 
 func topicConfig(t Topic) kafkago.TopicConfig {
-	replicas := t.Replicas
-	if replicas == 0 {
-		replicas = -1
-	}
+	replicas := cmp.Or(t.Replicas, -1)
 	config := kafkago.TopicConfig{
 		Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: replicas,
 		// A batch of one record is a little larger than the record.

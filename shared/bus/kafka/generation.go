@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -113,15 +112,13 @@ func (g *generation) Commit(ctx context.Context, offsets map[bus.Partition]int64
 }
 
 func commitError(err error) error {
-	for _, e := range []error{kafkago.IllegalGeneration, kafkago.UnknownMemberId, kafkago.RebalanceInProgress} {
-		if errors.Is(err, e) {
-			return bus.ErrRevoked
-		}
+	switch {
+	case err == nil:
+		return nil
+	case isOneOf(err, kafkago.IllegalGeneration, kafkago.UnknownMemberId, kafkago.RebalanceInProgress):
+		return bus.ErrRevoked
 	}
-	if err != nil {
-		return fmt.Errorf("commit offsets: %w", err)
-	}
-	return nil
+	return fmt.Errorf("commit offsets: %w", err)
 }
 
 // Release lets kafka-go join again.

@@ -143,12 +143,10 @@ func record(m bus.Message) kafkago.Record {
 // isRefusal reports whether an answer concerns the record and no retry changes it. Missing rights are no refusal:
 // an operator can grant them, and the records must not be lost.
 func isRefusal(err error) bool {
-	for _, e := range []error{
-		kafkago.MessageSizeTooLarge, kafkago.RecordListTooLarge, kafkago.InvalidTopic, kafkago.InvalidRecord,
-	} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return isOneOf(err, kafkago.MessageSizeTooLarge, kafkago.RecordListTooLarge, kafkago.InvalidTopic,
+		kafkago.InvalidRecord)
+}
+
+func isOneOf(err error, known ...error) bool {
+	return slices.ContainsFunc(known, func(e error) bool { return errors.Is(err, e) })
 }

@@ -135,15 +135,8 @@ func (s *source) Next(ctx context.Context) (bus.Generation, error) {
 // isConfigError reports whether a wait cannot help. With missing rights it may help: an operator can grant them,
 // and a broker that has just started may not know them yet.
 func isConfigError(err error) bool {
-	for _, e := range []error{
-		kafkago.InvalidSessionTimeout, kafkago.InconsistentGroupProtocol, kafkago.InvalidGroupId,
-		kafkago.UnsupportedVersion, kafkago.UnsupportedSASLMechanism,
-	} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return isOneOf(err, kafkago.InvalidSessionTimeout, kafkago.InconsistentGroupProtocol, kafkago.InvalidGroupId,
+		kafkago.UnsupportedVersion, kafkago.UnsupportedSASLMechanism)
 }
 
 // join starts the membership once all topics exist. kafka-go would rejoin without a pause while one is missing.

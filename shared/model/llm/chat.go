@@ -234,8 +234,7 @@ func written(a answer) string {
 
 // thoughts matches the thoughts that a reasoning model writes before its answer.
 var thoughts = regexp.MustCompile(
-	`(?is)<(think|thinking|reasoning)>.*?</(think|thinking|reasoning)>|\[THINK\].*?\[/THINK\]|◁think▷.*?◁/think▷`,
-)
+	`(?is)<(think|thinking|reasoning)>.*?</(think|thinking|reasoning)>|\[THINK\].*?\[/THINK\]|◁think▷.*?◁/think▷`)
 
 // Marks without a partner. The prompts of some models open the thoughts themselves. Thoughts without an end have no
 // answer after them. A mark without an end, and with text before it, is part of the answer, because users write

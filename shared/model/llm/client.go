@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,9 +68,7 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, log: deps.Logger, record: deps.Record, allowed: deps.Allowed, quirks: map[string]quirks{}}
 	c.queue = newFairQueue(cfg.TenantConcurrency, cfg.Concurrency, cfg.TenantWeights)
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
+	c.log = cmp.Or(c.log, slog.New(slog.DiscardHandler))
 	c.rate, c.length, c.places = newTokenRate(cfg.TokensPerMinute), newPromptLength(), map[Role]*fairQueue{}
 	for role, s := range cfg.Roles {
 		if s.Concurrency != nil {

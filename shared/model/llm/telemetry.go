@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
@@ -36,12 +38,8 @@ type telemetry struct {
 }
 
 func newTelemetry(deps Deps, server *url.URL) (*telemetry, error) {
-	if deps.MeterProvider == nil {
-		deps.MeterProvider = metricnoop.NewMeterProvider()
-	}
-	if deps.TracerProvider == nil {
-		deps.TracerProvider = tracenoop.NewTracerProvider()
-	}
+	deps.MeterProvider = cmp.Or[metric.MeterProvider](deps.MeterProvider, metricnoop.NewMeterProvider())
+	deps.TracerProvider = cmp.Or[trace.TracerProvider](deps.TracerProvider, tracenoop.NewTracerProvider())
 	meter := deps.MeterProvider.Meter(scopeName)
 	tokens, err := genaiconv.NewClientTokenUsage(meter)
 	if err != nil {

@@ -2,6 +2,7 @@
 package wordpiece
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -93,9 +94,7 @@ func Parse(file []byte) (*Tokenizer, error) {
 	if w.unknown, ok = f.Model.Vocab[f.Model.Unknown]; !ok {
 		return nil, fmt.Errorf("has no token %q for unknown words", f.Model.Unknown)
 	}
-	if w.longest == 0 {
-		w.longest = 100
-	}
+	w.longest = cmp.Or(w.longest, 100)
 	if n := f.Normalizer; n != nil {
 		if n.Type != "BertNormalizer" {
 			return nil, fmt.Errorf("has a normalizer of type %q, want BertNormalizer", n.Type)

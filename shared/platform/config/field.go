@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"encoding"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,20 +24,11 @@ func (f field) oneOf() []string {
 }
 
 func (f field) separator() string {
-	if sep := f.tag.Tag.Get("envSeparator"); sep != "" {
-		return sep
-	}
-	return ","
+	return cmp.Or(f.tag.Tag.Get("envSeparator"), ",")
 }
 
 func (f field) has(option string) bool {
-	options := strings.Split(f.tag.Tag.Get("env"), ",")
-	for _, o := range options[1:] {
-		if o == option {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.Split(f.tag.Tag.Get("env"), ",")[1:], option)
 }
 
 // secret reports whether the setting is a secret, or a list or map of them.

@@ -44,8 +44,8 @@ func Because(code connect.Code, reason string, err error) *connect.Error {
 
 // Reason returns the reason of an error, here and at the caller. It is empty for an error without a reason.
 func Reason(err error) string {
-	var known *connect.Error
-	if !errors.As(err, &known) {
+	known, ok := errors.AsType[*connect.Error](err)
+	if !ok {
 		return ""
 	}
 	return known.Meta().Get(reasonHeader)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -81,12 +82,7 @@ func (s Service) execute(ctx context.Context, o Options) int {
 }
 
 func wantsHelp(args []string) bool {
-	for _, arg := range args {
-		if arg == "-h" || arg == "-help" || arg == "--help" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(args, func(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" })
 }
 
 func complain(w io.Writer, s Service, err error, code int) int {

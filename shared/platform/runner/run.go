@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,9 +30,7 @@ func (o Options) filled() Options {
 	if o.Environ == nil {
 		o.Environ = config.Environ()
 	}
-	if o.Stderr == nil {
-		o.Stderr = os.Stderr
-	}
+	o.Stderr = cmp.Or[io.Writer](o.Stderr, os.Stderr)
 	return o
 }
 
@@ -129,8 +128,7 @@ func (p *process) buildUntilThere(ctx context.Context) (*App, error) {
 
 // missing is the public part of an error of build.
 func missing(err error) string {
-	var need *NeedError
-	if errors.As(err, &need) {
+	if need, ok := errors.AsType[*NeedError](err); ok {
 		return need.Dependency
 	}
 	return "startup"

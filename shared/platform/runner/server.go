@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,9 +144,7 @@ func (s *server) serveRoutes(w http.ResponseWriter, r *http.Request) {
 
 // open lets requests through to the service's routes.
 func (s *server) open(routes http.Handler) {
-	if routes == nil {
-		routes = http.NotFoundHandler()
-	}
+	routes = cmp.Or(routes, http.NotFoundHandler())
 	s.routes.Store(&routes)
 }
 

@@ -53,10 +53,8 @@ func New(ctx context.Context, serviceName, version string, cfg Config, stderr io
 		Log:        NewLogger(cfg, stderr).With("service", serviceName),
 		release:    func() {},
 	}
-	about := resource.NewSchemaless(
-		semconv.ServiceNamespace("mneme"), semconv.ServiceName(serviceName),
-		semconv.ServiceVersion(version), semconv.ServiceInstanceID(uuid.NewString()),
-	)
+	about := resource.NewSchemaless(semconv.ServiceNamespace("mneme"), semconv.ServiceName(serviceName),
+		semconv.ServiceVersion(version), semconv.ServiceInstanceID(uuid.NewString()))
 	var out *exporters
 	if cfg.Endpoint != "" {
 		var err error
@@ -121,9 +119,8 @@ func (t *Telemetry) startLogs(name string, cfg Config, about *resource.Resource,
 	if out == nil {
 		return
 	}
-	provider := sdklog.NewLoggerProvider(
-		sdklog.WithResource(about), sdklog.WithProcessor(sdklog.NewBatchProcessor(out.logs)),
-	)
+	provider := sdklog.NewLoggerProvider(sdklog.WithResource(about),
+		sdklog.WithProcessor(sdklog.NewBatchProcessor(out.logs)))
 	bridge := otelslog.NewHandler(name, otelslog.WithLoggerProvider(provider))
 	t.Log = slog.New(slog.NewMultiHandler(t.Log.Handler(), atLeast{bridge, cfg.level()}))
 	t.onShutdown(provider.Shutdown)

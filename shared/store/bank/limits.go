@@ -1,6 +1,7 @@
 package bank
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"unicode/utf8"
@@ -32,9 +33,7 @@ func CheckScope(scope memory.Scope) error {
 // Checked sets the defaults of o and decodes its token. The token is the zero value on the first page. A value
 // outside the limits is a terminal error.
 func (o ListOptions) Checked() (ListOptions, PageToken, error) {
-	if o.Limit == 0 {
-		o.Limit = DefaultLimit
-	}
+	o.Limit = cmp.Or(o.Limit, DefaultLimit)
 	if o.Limit < 0 || o.Limit > MaxLimit {
 		return o, PageToken{}, fault.Terminal("page_size", "is %d, want 1 to %d, or 0 for %d", o.Limit, MaxLimit,
 			DefaultLimit)
@@ -62,9 +61,7 @@ func (o PageOptions) Checked() (PageOptions, error) {
 // Checked sets the defaults of q. A value outside the limits is a terminal error, and so is a vector of another
 // dimension than the bank's.
 func (q Query) Checked(dimension int) (Query, error) {
-	if q.K == 0 {
-		q.K = DefaultK
-	}
+	q.K = cmp.Or(q.K, DefaultK)
 	if len(q.Statuses) == 0 {
 		q.Statuses = []memory.Status{memory.StatusActive}
 	}

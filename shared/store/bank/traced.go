@@ -70,36 +70,39 @@ func one[T any](T) int { return 1 }
 
 func length[T any](all []T) int { return len(all) }
 
+func itself(n int) int { return n }
+
 func (t traced) Write(ctx context.Context, scope memory.Scope, w memory.Write) error {
 	return t.run(ctx, "write", func(ctx context.Context) error { return t.next.Write(ctx, scope, w) },
 		semconv.DBOperationBatchSize(len(w.Put)+len(w.Close)))
 }
 
+// read makes a call about a user with one more argument.
+func read[A, T any](
+	ctx context.Context, t traced, operation string, do func(context.Context, memory.Scope, A) (T, error),
+	scope memory.Scope, arg A, count func(T) int,
+) (T, error) {
+	return call(ctx, t, operation, func(ctx context.Context) (T, error) { return do(ctx, scope, arg) }, count)
+}
+
 func (t traced) Get(ctx context.Context, scope memory.Scope, id string) (memory.Memory, error) {
-	return call(ctx, t, "get", func(ctx context.Context) (memory.Memory, error) { return t.next.Get(ctx, scope, id) }, one)
+	return read(ctx, t, "get", t.next.Get, scope, id, one)
 }
 
 func (t traced) List(ctx context.Context, scope memory.Scope, o ListOptions) (Page, error) {
-	return call(ctx, t, "list", func(ctx context.Context) (Page, error) { return t.next.List(ctx, scope, o) },
-		func(p Page) int { return len(p.Memories) })
+	return read(ctx, t, "list", t.next.List, scope, o, func(p Page) int { return len(p.Memories) })
 }
 
 func (t traced) History(ctx context.Context, scope memory.Scope, id string) ([]memory.Memory, error) {
-	return call(ctx, t, "history", func(ctx context.Context) ([]memory.Memory, error) {
-		return t.next.History(ctx, scope, id)
-	}, length)
+	return read(ctx, t, "history", t.next.History, scope, id, length)
 }
 
 func (t traced) Search(ctx context.Context, scope memory.Scope, q Query) ([]Scored, error) {
-	return call(ctx, t, "search", func(ctx context.Context) ([]Scored, error) {
-		return t.next.Search(ctx, scope, q)
-	}, length)
+	return read(ctx, t, "search", t.next.Search, scope, q, length)
 }
 
 func (t traced) Turns(ctx context.Context, scope memory.Scope, ids []string) ([]memory.Turn, error) {
-	return call(ctx, t, "turns", func(ctx context.Context) ([]memory.Turn, error) {
-		return t.next.Turns(ctx, scope, ids)
-	}, length)
+	return read(ctx, t, "turns", t.next.Turns, scope, ids, length)
 }
 
 func (t traced) Core(ctx context.Context, scope memory.Scope) (memory.Core, error) {
@@ -126,17 +129,11 @@ func (t traced) Owner(ctx context.Context, tenant, id string) (string, error) {
 }
 
 func (t traced) ListTurns(ctx context.Context, scope memory.Scope, o PageOptions) (TurnPage, error) {
-	return call(ctx, t, "list_turns", func(ctx context.Context) (TurnPage, error) {
-		return t.next.ListTurns(ctx, scope, o)
-	},
-		func(p TurnPage) int { return len(p.Turns) })
+	return read(ctx, t, "list_turns", t.next.ListTurns, scope, o, func(p TurnPage) int { return len(p.Turns) })
 }
 
 func (t traced) ListSessions(ctx context.Context, scope memory.Scope, o PageOptions) (SessionPage, error) {
-	return call(ctx, t, "list_sessions", func(ctx context.Context) (SessionPage, error) {
-		return t.next.ListSessions(ctx, scope, o)
-	},
-		func(p SessionPage) int { return len(p.Sessions) })
+	return read(ctx, t, "list_sessions", t.next.ListSessions, scope, o, func(p SessionPage) int { return len(p.Sessions) })
 }
 
 func (t traced) WriteDropped(ctx context.Context, scope memory.Scope, dropped []memory.Dropped) error {
@@ -145,9 +142,7 @@ func (t traced) WriteDropped(ctx context.Context, scope memory.Scope, dropped []
 }
 
 func (t traced) Dropped(ctx context.Context, scope memory.Scope, turnIDs []string) ([]memory.Dropped, error) {
-	return call(ctx, t, "dropped", func(ctx context.Context) ([]memory.Dropped, error) {
-		return t.next.Dropped(ctx, scope, turnIDs)
-	}, length)
+	return read(ctx, t, "dropped", t.next.Dropped, scope, turnIDs, length)
 }
 
 func (t traced) EraseDropped(ctx context.Context, scope memory.Scope) error {
@@ -163,21 +158,15 @@ func (t traced) Erase(ctx context.Context, scope memory.Scope) error {
 }
 
 func (t traced) Count(ctx context.Context, scope memory.Scope) (Counts, error) {
-	return call(ctx, t, "count", func(ctx context.Context) (Counts, error) {
-		return t.next.Count(ctx, scope)
-	}, Counts.Total)
+	return call(ctx, t, "count", func(ctx context.Context) (Counts, error) { return t.next.Count(ctx, scope) }, Counts.Total)
 }
 
 func (t traced) CountListed(ctx context.Context, scope memory.Scope, o ListOptions) (int, error) {
-	return call(ctx, t, "count_listed", func(ctx context.Context) (int, error) {
-		return t.next.CountListed(ctx, scope, o)
-	},
-		func(n int) int { return n })
+	return read(ctx, t, "count_listed", t.next.CountListed, scope, o, itself)
 }
 
 func (t traced) CountMemories(ctx context.Context, tenant string) (int, error) {
 	return call(ctx, t, "count_memories", func(ctx context.Context) (int, error) {
 		return t.next.CountMemories(ctx, tenant)
-	},
-		func(n int) int { return n })
+	}, itself)
 }

@@ -9,6 +9,7 @@
 package idempotency
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,9 +66,7 @@ type Store struct {
 
 // New returns a store over a Redis client. The caller closes the client. New does not wait for Redis.
 func New(redis goredis.UniversalClient, o Options) *Store {
-	if o.Prefix == "" {
-		o.Prefix = DefaultPrefix
-	}
+	o.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -44,12 +44,8 @@ func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (
 	return n, err
 }
 
-func (s *Store) sessions(ctx context.Context, scope memory.Scope) (names []string, err error) {
-	err = s.Do(ctx, "list sessions", func(ctx context.Context) (err error) {
-		names, err = s.Redis.SMembers(ctx, s.UserKey(scope, "sessions")).Result()
-		return err
-	})
-	return names, err
+func (s *Store) sessions(ctx context.Context, scope memory.Scope) ([]string, error) {
+	return s.Members(ctx, "list sessions", s.UserKey(scope, "sessions"))
 }
 
 // Erase implements redisstore.Erasable.

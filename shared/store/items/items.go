@@ -27,9 +27,8 @@ func (s *Store) Put(ctx context.Context, scope memory.Scope, token redisstore.To
 	}
 	user := redisstore.Hash(scope.User)
 	ttl := strconv.FormatInt(p.TTL.Microseconds(), 10)
-	kept, err := s.Eval(ctx, "put", s.scripts.put, append(s.itemKeys(scope.Tenant, user), s.FenceKey(scope)), p.member(),
-		[]byte(p.Value),
-		ttl, MaxItems, user, s.o.Items, string(token))
+	kept, err := s.Eval(ctx, "put", s.scripts.put, append(s.itemKeys(scope.Tenant, user), s.FenceKey(scope)),
+		p.member(), []byte(p.Value), ttl, MaxItems, user, s.o.Items, string(token))
 	if err != nil {
 		return err
 	}
@@ -157,11 +156,7 @@ func (s *Store) Run(ctx context.Context) error {
 
 // sweep removes the expired items.
 func (s *Store) sweep(ctx context.Context) error {
-	var tenants []string
-	err := s.Do(ctx, "read tenants", func(ctx context.Context) (err error) {
-		tenants, err = s.Redis.SMembers(ctx, s.tenantsKey()).Result()
-		return err
-	})
+	tenants, err := s.Members(ctx, "read tenants", s.tenantsKey())
 	for _, tenant := range tenants {
 		for err == nil {
 			var more bool

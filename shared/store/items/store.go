@@ -7,6 +7,7 @@
 package items
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,12 +67,8 @@ type Store struct {
 
 // New returns a store over a Redis client. The caller closes the client. New does not wait for Redis.
 func New(redis goredis.UniversalClient, o Options) *Store {
-	if o.Prefix == "" {
-		o.Prefix = DefaultPrefix
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Sweep, o.Wait = redisstore.Or(o.Sweep, DefaultSweep), redisstore.Or(o.Wait, DefaultWait)
 	return &Store{
 		Space: redisstore.Space{

@@ -1,6 +1,7 @@
 package mem0state
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,9 +45,7 @@ type Store struct {
 
 // New returns a store over a Redis, which stays the caller's to close. It does not wait for it.
 func New(redis goredis.UniversalClient, o Options) *Store {
-	if o.Prefix == "" {
-		o.Prefix = DefaultPrefix
-	}
+	o.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	return &Store{
 		Space: redisstore.Space{
 			Redis: redis, Name: "state of mem0's API", Prefix: o.Prefix, Timeout: redisstore.Or(o.Timeout, DefaultTimeout),
@@ -122,11 +121,7 @@ func (s *Store) Done(ctx context.Context, scope memory.Scope, id string) error {
 
 // Event returns an event of a tenant. ok is false if the store does not have it.
 func (s *Store) Event(ctx context.Context, tenant, id string) (e Event, ok bool, err error) {
-	var kept map[string]string
-	err = s.Do(ctx, "read an event", func(ctx context.Context) (err error) {
-		kept, err = s.Redis.HGetAll(ctx, s.eventKey(tenant, id)).Result()
-		return err
-	})
+	kept, err := s.Fields(ctx, "read an event", s.eventKey(tenant, id))
 	if err != nil {
 		return Event{}, false, err
 	}
@@ -264,8 +259,7 @@ func (s *Store) KeepRecall(ctx context.Context, scope memory.Scope, token rediss
 		return fmt.Errorf("encode a recall: %w", err)
 	}
 	return s.fenced(ctx, "keep a recall", s.keepRecall, []string{s.FenceKey(scope), s.UserKey(scope, "recall")},
-		string(token), body,
-		keepRecalls.Milliseconds())
+		string(token), body, keepRecalls.Milliseconds())
 }
 
 // LastRecall returns the last recall of a user. It is empty if there was no recall.

@@ -5,6 +5,7 @@
 package quota
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -64,15 +65,11 @@ type Store struct {
 
 // New returns a store over a Redis client. The caller closes the client. New does not wait for Redis.
 func New(redis goredis.UniversalClient, o Options) *Store {
-	if o.Prefix == "" {
-		o.Prefix = DefaultPrefix
-	}
+	o.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Store{
 		space: redisstore.Space{Redis: redis, Name: "quotas", Prefix: o.Prefix,
 			Timeout: redisstore.Or(o.Timeout, DefaultTimeout)},

@@ -5,6 +5,7 @@ package records
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -75,16 +76,10 @@ type Store struct {
 // New makes a Store over a Redis, which stays the caller's to close. It does not wait for it. Its error says that a
 // metric cannot be made.
 func New(redis goredis.UniversalClient, o Options) (*Store, error) {
-	if o.Prefix == "" {
-		o.Prefix = DefaultPrefix
-	}
+	o.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	o.Keep, o.Calls = redisstore.Or(o.Keep, DefaultKeep), redisstore.Or(o.Calls, DefaultCalls)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Meter == nil {
-		o.Meter = telemetry.Discard().Meter.Meter("")
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Meter = cmp.Or(o.Meter, telemetry.Discard().Meter.Meter(""))
 	lost, err := telemetry.MetricRecordsLost.Counter(o.Meter)
 	if err != nil {
 		return nil, err

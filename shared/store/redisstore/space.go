@@ -61,6 +61,33 @@ func (s Space) Pipelined(ctx context.Context, what string, commands func(context
 	})
 }
 
+// Members returns the members of a set. Its timeout and errors are as in Do.
+func (s Space) Members(ctx context.Context, what, key string) (members []string, err error) {
+	err = s.Do(ctx, what, func(ctx context.Context) (err error) {
+		members, err = s.Redis.SMembers(ctx, key).Result()
+		return err
+	})
+	return members, err
+}
+
+// Fields returns a hash. Its timeout and errors are as in Do.
+func (s Space) Fields(ctx context.Context, what, key string) (fields map[string]string, err error) {
+	err = s.Do(ctx, what, func(ctx context.Context) (err error) {
+		fields, err = s.Redis.HGetAll(ctx, key).Result()
+		return err
+	})
+	return fields, err
+}
+
+// Field returns a field of a hash. Its timeout and errors are as in Do.
+func (s Space) Field(ctx context.Context, what, key, field string) (value string, err error) {
+	err = s.Do(ctx, what, func(ctx context.Context) (err error) {
+		value, err = s.Redis.HGet(ctx, key, field).Result()
+		return err
+	})
+	return value, err
+}
+
 // Eval runs a script. Its timeout and errors are as in Do.
 func (s Space) Eval(
 	ctx context.Context, what string, script *goredis.Script, keys []string, args ...any,

@@ -122,8 +122,7 @@ func parse(number int, text []byte) (line, error) {
 
 // syntax returns the decoder's error, with the field if the decoder knows it.
 func syntax(number int, err error) error {
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return lineError(number, kind.Field, "is a %s, want a %s", kind.Value, kind.Type)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -151,8 +150,7 @@ func onLine(number int, err error) error {
 
 // cause returns a terminal error without its field.
 func cause(err error) error {
-	var t *fault.TerminalError
-	if errors.As(err, &t) {
+	if t, ok := errors.AsType[*fault.TerminalError](err); ok {
 		return t.Err
 	}
 	return err

@@ -80,8 +80,7 @@ func (p *Pages) Next() (Page, error) {
 func (p *Pages) Finish(imported bank.Counts) error {
 	if imported != p.Header.Counts {
 		return lineError(p.number, "", "is the end, but the header says %s, and only %s came",
-			describeCounts(p.Header.Counts),
-			describeCounts(imported))
+			describeCounts(p.Header.Counts), describeCounts(imported))
 	}
 	return nil
 }

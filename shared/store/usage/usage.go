@@ -2,6 +2,7 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -69,19 +70,13 @@ type Options struct {
 }
 
 func (o Options) filled() Options {
-	if o.Prefix == "" {
-		o.Prefix = DefaultPrefix
-	}
+	o.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	o.Flush = redisstore.Or(o.Flush, DefaultFlush)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Meter == nil {
-		o.Meter = telemetry.Discard().Meter.Meter("")
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Meter = cmp.Or(o.Meter, telemetry.Discard().Meter.Meter(""))
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
 
@@ -155,11 +150,7 @@ func (c *Counter) Of(ctx context.Context, tenant, date string) (map[string]int64
 		return nil, ErrDay
 	}
 	c.write(ctx)
-	var fields map[string]string
-	err := c.Do(ctx, "read a day", func(ctx context.Context) (err error) {
-		fields, err = c.Redis.HGetAll(ctx, c.Key(tenant, date)).Result()
-		return err
-	})
+	fields, err := c.Fields(ctx, "read a day", c.Key(tenant, date))
 	if err != nil {
 		return nil, err
 	}

@@ -87,15 +87,8 @@ type Taken struct {
 
 // Take leases due deliveries of a tenant: at most most in total, and at most each per endpoint.
 func (s *Store) Take(ctx context.Context, tenant string, lease time.Duration, most, each int) ([]Taken, error) {
-	out, err := s.Eval(
-		ctx,
-		"take deliveries",
-		s.scripts.take,
-		[]string{s.waitingKey(tenant), s.dueKey(tenant)},
-		lease.Milliseconds(),
-		most,
-		each,
-	)
+	out, err := s.Eval(ctx, "take deliveries", s.scripts.take, []string{s.waitingKey(tenant), s.dueKey(tenant)},
+		lease.Milliseconds(), most, each)
 	if err != nil {
 		return nil, err
 	}
@@ -138,18 +131,8 @@ func (s *Store) Settle(
 		s.waitingKey(tenant), s.dueKey(tenant), s.deadKey(tenant, id), s.diedKey(tenant, id), s.healthKey(tenant, id),
 		s.endpointsKey(tenant),
 	}
-	_, err = s.Eval(
-		ctx,
-		"keep what became of a delivery",
-		s.scripts.settle,
-		keys,
-		name,
-		string(becomes),
-		body,
-		after.Milliseconds(),
-		MaxDead,
-		id,
-	)
+	_, err = s.Eval(ctx, "keep what became of a delivery", s.scripts.settle, keys, name, string(becomes), body,
+		after.Milliseconds(), MaxDead, id)
 	return err
 }
 
@@ -179,11 +162,8 @@ func (s *Store) DeadLetters(
 // Replay delivers a dead letter again, with as many attempts as a new delivery. It fails with ErrNoLetter, also if an
 // erasure removes the letter in between.
 func (s *Store) Replay(ctx context.Context, tenant, id, eventID string) error {
-	name, was := nameOf(id, eventID), ""
-	err := s.Do(ctx, "read a dead letter", func(ctx context.Context) (err error) {
-		was, err = s.Redis.HGet(ctx, s.deadKey(tenant, id), name).Result()
-		return err
-	})
+	name := nameOf(id, eventID)
+	was, err := s.Field(ctx, "read a dead letter", s.deadKey(tenant, id), name)
 	if errors.Is(err, goredis.Nil) {
 		err = ErrNoLetter
 	}

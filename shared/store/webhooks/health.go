@@ -72,14 +72,8 @@ const (
 // Record stores the result of an attempt, and returns whether the endpoint begins to fail or recovers. reason is
 // empty after a success.
 func (s *Store) Record(ctx context.Context, tenant, id, reason string) (Turn, error) {
-	out, err := s.Eval(
-		ctx,
-		"keep how an endpoint answers",
-		s.scripts.heard,
-		[]string{s.healthKey(tenant, id), s.endpointsKey(tenant)},
-		id,
-		reason,
-	)
+	out, err := s.Eval(ctx, "keep how an endpoint answers", s.scripts.heard,
+		[]string{s.healthKey(tenant, id), s.endpointsKey(tenant)}, id, reason)
 	if err != nil {
 		return NoTurn, err
 	}

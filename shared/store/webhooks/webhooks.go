@@ -3,6 +3,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,9 +58,7 @@ type Store struct {
 
 // New returns a store over a Redis client. The caller closes the client. New does not wait for Redis.
 func New(redis goredis.UniversalClient, o Options) *Store {
-	if o.Prefix == "" {
-		o.Prefix = DefaultPrefix
-	}
+	o.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	return &Store{
 		Space: redisstore.Space{
 			Redis: redis, Name: "webhooks", Prefix: o.Prefix, Timeout: redisstore.Or(o.Timeout, DefaultTimeout),
@@ -97,11 +96,7 @@ type Endpoint struct {
 
 // Endpoints returns the endpoints of a tenant by id, with secrets and without their health.
 func (s *Store) Endpoints(ctx context.Context, tenant string) (map[string]Endpoint, error) {
-	var raw map[string]string
-	err := s.Do(ctx, "read endpoints", func(ctx context.Context) (err error) {
-		raw, err = s.Redis.HGetAll(ctx, s.endpointsKey(tenant)).Result()
-		return err
-	})
+	raw, err := s.Fields(ctx, "read endpoints", s.endpointsKey(tenant))
 	if err != nil {
 		return nil, err
 	}
@@ -146,11 +141,7 @@ const changes = 8
 // ErrNotFound, ErrChanged, or the error of change.
 func (s *Store) Change(ctx context.Context, tenant, id string, change func(*Endpoint) error) (Endpoint, error) {
 	for range changes {
-		var was string
-		err := s.Do(ctx, "read an endpoint", func(ctx context.Context) (err error) {
-			was, err = s.Redis.HGet(ctx, s.endpointsKey(tenant), id).Result()
-			return err
-		})
+		was, err := s.Field(ctx, "read an endpoint", s.endpointsKey(tenant), id)
 		if errors.Is(err, goredis.Nil) {
 			err = ErrNotFound
 		}
@@ -210,10 +201,6 @@ func (s *Store) Delete(ctx context.Context, tenant, id string) error {
 }
 
 // Tenants returns the tenants that have had endpoints.
-func (s *Store) Tenants(ctx context.Context) (tenants []string, err error) {
-	err = s.Do(ctx, "list tenants", func(ctx context.Context) (err error) {
-		tenants, err = s.Redis.SMembers(ctx, s.tenantsKey()).Result()
-		return err
-	})
-	return tenants, err
+func (s *Store) Tenants(ctx context.Context) ([]string, error) {
+	return s.Members(ctx, "list tenants", s.tenantsKey())
 }

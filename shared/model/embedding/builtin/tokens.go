@@ -91,8 +91,7 @@ func joins(before, sign, after rune) bool {
 // unspaced reports whether a rune is of a script that puts no spaces between words.
 func unspaced(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
-		unicode.Khmer,
-		unicode.Myanmar)
+		unicode.Khmer, unicode.Myanmar)
 }
 
 // classify makes tokens of a scanned stretch. A number with signs also gives its parts, so that "2023-05-01" and

@@ -73,13 +73,9 @@ func Open(folder string, log *slog.Logger) (*Encoder, error) {
 	}
 	before, after := e.tokenizer.Around()
 	if least := len(before) + len(after); e.most <= least {
-		return nil, fault.Terminal(
-			"folder",
-			"%s is for texts of at most %d tokens, want more than the %d tokens around each text",
-			folder,
-			e.most,
-			least,
-		)
+		return nil, fault.Terminal("folder",
+			"%s is for texts of at most %d tokens, want more than the %d tokens around each text", folder, e.most,
+			least)
 	}
 	if e.first, err = firstPooled(folder); err != nil {
 		return nil, err
@@ -161,14 +157,8 @@ func firstPooled(folder string) (bool, error) {
 	}
 	if len(on) > 1 || len(on) == 1 && on[0] != mean && on[0] != first {
 		slices.Sort(on)
-		return false, fault.Terminal(
-			"folder",
-			"%s has %q, want %s or %s alone",
-			filepath.Join(folder, "1_Pooling", "config.json"),
-			on,
-			mean,
-			first,
-		)
+		return false, fault.Terminal("folder", "%s has %q, want %s or %s alone",
+			filepath.Join(folder, "1_Pooling", "config.json"), on, mean, first)
 	}
 	return len(on) == 1 && on[0] == first, nil
 }

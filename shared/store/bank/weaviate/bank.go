@@ -74,10 +74,7 @@ func (b *Bank) System() string { return "weaviate" }
 // Close closes the connections.
 func (b *Bank) Close() error {
 	b.http.CloseIdleConnections()
-	if err := b.conn.Close(); err != nil {
-		return fmt.Errorf("close bank: %w", err)
-	}
-	return nil
+	return fault.During("close bank", b.conn.Close())
 }
 
 // reach checks whether both REST and gRPC answer. It ignores the server's readiness, because a server is not ready

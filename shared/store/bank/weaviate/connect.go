@@ -90,9 +90,7 @@ func dial(cfg Config, headers map[string]string) (*grpc.ClientConn, error) {
 	reconnect := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: 2 * time.Second}
 	// Without a least time, an attempt to connect would end after the delay, which a busy server exceeds.
 	attempts := grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: connectTimeout}
-	conn, err := grpc.NewClient(cfg.GRPC,
-		grpc.WithTransportCredentials(security),
-		grpc.WithConnectParams(attempts),
+	conn, err := grpc.NewClient(cfg.GRPC, grpc.WithTransportCredentials(security), grpc.WithConnectParams(attempts),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithUnaryInterceptor(callWith(headers, cfg.Timeout)))
 	if err != nil {

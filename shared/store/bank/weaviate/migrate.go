@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/weaviate/weaviate/entities/models"
@@ -118,22 +119,13 @@ func (b *Bank) addProperties(ctx context.Context, have, want *models.Class) erro
 }
 
 func missing(have, want *models.Class) []*models.Property {
-	var out []*models.Property
-	for _, p := range want.Properties {
-		if !hasProperty(have, p.Name) {
-			out = append(out, p)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(want.Properties), func(p *models.Property) bool {
+		return hasProperty(have, p.Name)
+	})
 }
 
 func hasProperty(c *models.Class, name string) bool {
-	for _, p := range c.Properties {
-		if p.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Properties, func(p *models.Property) bool { return p.Name == name })
 }
 
 // meta is the content of the meta object.

@@ -47,9 +47,7 @@ var _ directory.Directory = (*Directory)(nil)
 
 // New returns a directory over a client. The caller closes the client. New sends no command.
 func New(client goredis.UniversalClient, o Options) (*Directory, error) {
-	if o.Prefix == "" {
-		o.Prefix = DefaultPrefix
-	}
+	o.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	if strings.ContainsAny(o.Prefix, "{}") {
 		return nil, fmt.Errorf("directory prefix %q contains a brace, want none: braces mark the hash tag", o.Prefix)
 	}

@@ -7,6 +7,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -51,9 +52,7 @@ func New(client goredis.UniversalClient, o Options) (*Store, error) {
 	if err := o.Limits.Validate(); err != nil {
 		return nil, err
 	}
-	if o.Prefix == "" {
-		o.Prefix = DefaultPrefix
-	}
+	o.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	if strings.ContainsAny(o.Prefix, "{}") {
 		return nil, fmt.Errorf("weights prefix %q contains a brace, want none: braces mark the hash tag", o.Prefix)
 	}

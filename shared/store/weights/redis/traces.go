@@ -10,6 +10,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/weights"
 )
@@ -37,10 +38,7 @@ func (s *Store) PutTrace(ctx context.Context, scope memory.Scope, recallID strin
 	keys, now, ttl := s.userKeys(scope), s.now(), s.limits.TraceTTL
 	err := s.scripts.put.Run(ctx, s.client, []string{keys.traces, keys.order},
 		recallID, trace, now.UnixMilli(), now.Add(-ttl).UnixMilli(), s.limits.Traces, ttl.Milliseconds()).Err()
-	if err != nil {
-		return fmt.Errorf("write trace of recall: %w", err)
-	}
-	return nil
+	return fault.During("write trace of recall", err)
 }
 
 // Traces implements weights.Traces. A trace that expires between the two reads counts as expired.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/window"
 )
@@ -16,18 +17,12 @@ const (
 
 // Erase implements window.Window. The user's keys are on one node, so one call removes them.
 func (w *Window) Erase(ctx context.Context, scope memory.Scope) error {
-	if err := w.client.Del(ctx, w.keys(scope)...).Err(); err != nil {
-		return fmt.Errorf("erase window: %w", err)
-	}
-	return nil
+	return fault.During("erase window", w.client.Del(ctx, w.keys(scope)...).Err())
 }
 
 // Reinstate implements window.Window.
 func (w *Window) Reinstate(ctx context.Context, scope memory.Scope) error {
-	if err := w.scripts.reinstate.Run(ctx, w.client, w.keys(scope)).Err(); err != nil {
-		return fmt.Errorf("reinstate turns of window: %w", err)
-	}
-	return nil
+	return fault.During("reinstate turns of window", w.scripts.reinstate.Run(ctx, w.client, w.keys(scope)).Err())
 }
 
 // Count implements window.Window. It counts the bodies, because they hold the texts. It does not count the order of

@@ -6,6 +6,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -48,9 +49,7 @@ func New(client goredis.UniversalClient, o Options) (*Window, error) {
 		return nil, err
 	}
 	prefix := o.Prefix
-	if prefix == "" {
-		prefix = DefaultPrefix
-	}
+	prefix = cmp.Or(prefix, DefaultPrefix)
 	for _, r := range prefix {
 		if r == '{' || r == '}' {
 			return nil, fmt.Errorf("window prefix %q contains a brace, want none: braces mark the hash tag", prefix)
@@ -65,10 +64,7 @@ func (w *Window) Append(ctx context.Context, scope memory.Scope, turns []memory.
 	for i, t := range turns {
 		kept[i].Turn = t
 	}
-	if err := w.add(ctx, scope, kept); err != nil {
-		return fmt.Errorf("append to window: %w", err)
-	}
-	return nil
+	return fault.During("append to window", w.add(ctx, scope, kept))
 }
 
 // Keep implements window.Window.
@@ -78,10 +74,7 @@ func (w *Window) Keep(ctx context.Context, scope memory.Scope, kept []window.Kep
 			return fault.Terminal("kept.until", "is not set")
 		}
 	}
-	if err := w.add(ctx, scope, kept); err != nil {
-		return fmt.Errorf("keep in window: %w", err)
-	}
-	return nil
+	return fault.During("keep in window", w.add(ctx, scope, kept))
 }
 
 // add adds turns. A turn with a time is kept until then.
@@ -126,10 +119,7 @@ func (w *Window) Retire(ctx context.Context, scope memory.Scope, turnIDs []strin
 	for _, id := range turnIDs {
 		args = append(args, id)
 	}
-	if err := w.scripts.retire.Run(ctx, w.client, w.keys(scope), args...).Err(); err != nil {
-		return fmt.Errorf("retire from window: %w", err)
-	}
-	return nil
+	return fault.During("retire from window", w.scripts.retire.Run(ctx, w.client, w.keys(scope), args...).Err())
 }
 
 // keys returns the keys of one user, in the order of the scripts.
