@@ -6,6 +6,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/recall/embedded"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
 // maxNewer is the maximum number of newer memories beside a memory or a line of the core block: the newest.
@@ -96,4 +98,80 @@ func (f found) replacedBy(current []memory.Memory) map[string][]memory.Memory {
 		}
 	}
 	return out
+}
+
+// currentOf returns the valid versions of the shown memories that no longer hold, each once. A question with an
+// explicit time gets no version from after that time.
+func currentOf(f found, shown []bank.Scored, q Request) []memory.Memory {
+	if f.index == nil {
+		return nil
+	}
+	h := q.asked.Horizon
+	known := map[string]bool{}
+	for _, s := range shown {
+		known[s.Memory.ID] = true
+	}
+	var out []memory.Memory
+	for _, s := range shown {
+		if s.Memory.Status != memory.StatusSuperseded {
+			continue
+		}
+		m, ok := f.index.Current(s.Memory.ID)
+		if !ok || known[m.ID] || h.Exact && m.ValidFrom.After(h.At) || !q.Filter.IsZero() && !q.Filter.Match(m) {
+			continue
+		}
+		m.Vector, known[m.ID] = nil, true
+		out = append(out, m)
+	}
+	return slices.Clip(out)
+}
+
+// stands is the probability from which a preference has a separate place: a later request is at least as likely to
+// depend on it as not.
+const stands = 0.5
+
+// withStores adds the best constraints and preferences without a place, each in separate places. Their order comes
+// from the weights that selected the candidates. A constraint of a request seldom has the request's words, and
+// memories with those words should not displace it. Other memories and talk have no such place. SaliMory's utilizer
+// reads each store separately. Working memory has a share of the profile's words.
+func withStores(f found, places []int, own int) []int {
+	room := min(own, len(places)*2/5)
+	constraints, preferences := room, room
+	stores := map[string]*int{embedded.SectionConstraints: &constraints, embedded.SectionPreferences: &preferences}
+	for i, c := range f.candidates {
+		if constraints+preferences == 0 {
+			break
+		}
+		if slices.Contains(places, i) {
+			continue
+		}
+		store := stores[embedded.SectionOf(c.Memory, f.owner)]
+		if store == nil || store == &preferences && c.Stands() < stands || *store == 0 {
+			continue
+		}
+		*store--
+		places = append(places, i)
+	}
+	return places
+}
+
+// aboveFloor removes memories that a query hardly needs, by the shared prior. It keeps the first memory and the
+// explored one.
+func aboveFloor(f found, places []int, out *Result) []int {
+	var kept []int
+	for rank, i := range places {
+		if rank == 0 || i >= len(f.hardlyNeeded) || !f.hardlyNeeded[i] || f.candidates[i].Memory.ID == out.Explored {
+			kept = append(kept, i)
+			continue
+		}
+		out.Floored = append(out.Floored, f.candidates[i].Memory.ID)
+	}
+	return kept
+}
+
+// withoutShown removes the ids of memories with a place: a newer memory returns beside an older one.
+func withoutShown(floored []string, f found, places []int) []string {
+	return slices.DeleteFunc(floored, func(id string) bool {
+		return slices.ContainsFunc(places, func(i int) bool { return f.candidates[i].Memory.ID == id })
+	})
 }

@@ -135,11 +135,6 @@ func (o *opened) consumer(group, topic string) erasure.Consumer {
 	return erasure.Consumer{Log: o.log(topic), Committed: offsets.Committed}
 }
 
-// OpenDecisions opens the kept decisions of a filter that uses a model. It does not wait for Redis.
-func (r Redis) OpenDecisions(o decisions.Options, tel *telemetry.Telemetry) (*decisions.Store, func() error, error) {
-	return openOver(r, tel, func(c goredis.UniversalClient) (*decisions.Store, error) { return decisions.New(c, o), nil })
-}
-
 // OpenRecords opens the kept records of model calls. It does not wait for Redis.
 func (r Redis) OpenRecords(o records.Options, tel *telemetry.Telemetry) (*records.Store, func() error, error) {
 	return openOver(r, tel, func(c goredis.UniversalClient) (*records.Store, error) { return records.New(c, o) })

@@ -42,9 +42,8 @@ const (
 // Scopes returns all scopes.
 func Scopes() []Scope { return []Scope{Ingest, Recall, Read, Erase, Admin} }
 
-// RevokedWithin is the maximum time for which a service still accepts a revoked key. It applies to new calls and
-// open streams. It holds while the directory of keys is reachable. OpenAPI, the command line and the documents
-// state it.
+// RevokedWithin is the maximum time for which a service still accepts a revoked key. It applies to new calls and open
+// streams. It holds while the directory of keys is reachable. OpenAPI, the command line and the documents state it.
 const RevokedWithin = 5 * time.Second
 
 // Limits of a key.

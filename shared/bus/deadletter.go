@@ -85,18 +85,10 @@ func (cfg DeadLetterConfig) record(m Message, cause error) *mnemev1.DeadLetter {
 		attempts = tried.attempts
 	}
 	dead := &mnemev1.DeadLetter{
-		SchemaVersion: 1,
-		Id:            DeadLetterID(m.Topic, m.Partition, m.Offset),
-		Reason:        text(cause.Error(), maxReason),
-		Field:         text(fault.Field(cause), maxReason),
-		Handler:       cfg.Handler,
-		Topic:         m.Topic,
-		Partition:     int32(m.Partition),
-		Offset:        m.Offset,
-		Key:           m.Key,
-		Value:         m.Value,
-		Time:          timestamppb.New(cfg.Now()),
-		Attempts:      int32(attempts),
+		SchemaVersion: 1, Id: DeadLetterID(m.Topic, m.Partition, m.Offset),
+		Reason: text(cause.Error(), maxReason), Field: text(fault.Field(cause), maxReason),
+		Handler: cfg.Handler, Topic: m.Topic, Partition: int32(m.Partition), Offset: m.Offset, Key: m.Key,
+		Value: m.Value, Time: timestamppb.New(cfg.Now()), Attempts: int32(attempts),
 	}
 	for _, h := range m.Headers {
 		dead.Headers = append(dead.Headers, &mnemev1.Header{Key: text(h.Key, len(h.Key)), Value: h.Value})

@@ -40,8 +40,7 @@ type keyQueue struct {
 // false only when ctx is done.
 func newKeyedWorkers(cfg Config, limit int, handle func(context.Context, []Message) bool) *keyedWorkers {
 	return &keyedWorkers{
-		cfg: cfg, limit: limit, handle: handle,
-		byKey: make(map[string]*keyQueue), room: make(chan struct{}, 1),
+		cfg: cfg, limit: limit, handle: handle, byKey: make(map[string]*keyQueue), room: make(chan struct{}, 1),
 	}
 }
 

@@ -99,11 +99,10 @@ func (e *triedError) Unwrap() error { return e.err }
 
 // Retry makes attempts until one succeeds, the error is terminal, or ctx is done. It logs each failed attempt.
 //
-// Retry repeats an unknown error that is not terminal for ever, and its partition waits. Such an error looks the
-// same as an outage. To give up on it would turn every long outage into dead letters, and break the order of a
-// user's events. So a bug with such an error stops a partition until the bug is repaired. It shows as a consumer
-// lag that grows on one partition while batches are retried. Each attempt logs the error with topic, partition and
-// offset.
+// Retry repeats an unknown error that is not terminal for ever, and its partition waits. Such an error looks the same
+// as an outage. To give up on it would turn every long outage into dead letters, and break the order of a user's
+// events. So a bug with such an error stops a partition until the bug is repaired. It shows as a consumer lag that
+// grows on one partition while batches are retried. Each attempt logs the error with topic, partition and offset.
 func Retry(cfg RetryConfig, ins *Instruments) Middleware {
 	return func(next Handler) Handler {
 		return func(ctx context.Context, batch []Message) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -149,4 +150,98 @@ func batchAttrs(batch []Message, more ...any) []any {
 		slog.String("topic", first.Topic), slog.Int("partition", first.Partition),
 		slog.Int64("offset", first.Offset), slog.Int("messages", len(batch)),
 	}, more...)
+}
+
+// lagTable holds the ends and the finished prefixes of a consumer's current partitions. A partition that moves to
+// another member leaves the table. So two members never report it.
+type lagTable struct {
+	group string
+	mu    sync.Mutex
+	parts map[Partition]position
+}
+
+type position struct {
+	end, next    int64
+	known, ended bool
+}
+
+func newLagTable(group string) *lagTable {
+	return &lagTable{group: group, parts: make(map[Partition]position)}
+}
+
+func (t *lagTable) update(p Partition, change func(*position)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	pos := t.parts[p]
+	change(&pos)
+	t.parts[p] = pos
+}
+
+func (t *lagTable) end(p Partition, end int64) {
+	t.update(p, func(pos *position) { pos.end, pos.ended = max(pos.end, end), true })
+}
+
+// start records the offset of the first fetch. Later fetches do not move it.
+func (t *lagTable) start(p Partition, offset int64) {
+	t.update(p, func(pos *position) {
+		if !pos.known {
+			pos.next, pos.known = offset, true
+		}
+	})
+}
+
+func (t *lagTable) next(p Partition, next int64) {
+	t.update(p, func(pos *position) { pos.next, pos.known = max(pos.next, next), true })
+}
+
+func (t *lagTable) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.parts)
+}
+
+// each calls f with the lag of every partition with a known lag.
+func (t *lagTable) each(f func(p Partition, lag int64)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for p, pos := range t.parts {
+		if pos.known && pos.ended {
+			f(p, max(0, pos.end-pos.next))
+		}
+	}
+}
+
+// reminder is how often a lasting outage is logged again.
+const reminder = 30 * time.Second
+
+// outage logs the beginning and the end of a failure during retries, instead of every attempt. A broker that is
+// unavailable for a minute must not fill the log. The zero value is ready.
+type outage struct {
+	mu     sync.Mutex
+	since  time.Time
+	logged time.Time
+}
+
+func (o *outage) failed(ctx context.Context, log *slog.Logger, what string, attrs ...any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := time.Now()
+	if o.since.IsZero() {
+		o.since = now
+	}
+	if now.Sub(o.logged) < reminder {
+		return
+	}
+	o.logged = now
+	log.WarnContext(ctx, what+", retrying", attrs...)
+}
+
+func (o *outage) repaired(ctx context.Context, log *slog.Logger, what string, attrs ...any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.since.IsZero() {
+		return
+	}
+	log.InfoContext(ctx, what+", recovered", append(attrs, slog.Duration("after", time.Since(o.since)))...)
+	o.since, o.logged = time.Time{}, time.Time{}
 }

@@ -89,9 +89,8 @@ func Of(key, value []byte) (e Event, ok bool, err error) {
 		c.ClosedIDs = []string{}
 	}
 	e.Data, err = json.Marshal(data{
-		ID: c.EventID, Operation: strings.ToLower(string(c.Operation)), MemoryID: c.MemoryID, ClosedIDs: c.ClosedIDs,
-		UserID: c.Scope.User,
-		Time:   e.Time,
+		ID: c.EventID, Operation: strings.ToLower(string(c.Operation)), MemoryID: c.MemoryID,
+		ClosedIDs: c.ClosedIDs, UserID: c.Scope.User, Time: e.Time,
 	})
 	if err != nil { // a year beyond 9999
 		return Event{}, false, fault.Terminal("time", "cannot be encoded: %w", err)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/fault"
@@ -188,10 +189,9 @@ const maxOffset = 24*60 - 1
 func TurnToProto(t memory.Turn) *mnemev1.Turn {
 	_, offset := t.Time.Zone()
 	return &mnemev1.Turn{
-		TurnId: t.ID, Speaker: t.Speaker, Role: roleTo(t.Role),
-		Text: t.Text, Caption: t.Caption, Time: stamp(t.Time),
-		Metadata: structOf(t.Metadata), AgentId: t.AgentID, AppId: t.AppID, RunId: t.RunID, AliasOf: t.AliasOf,
-		UtcOffsetMinutes: int32(offset / 60),
+		TurnId: t.ID, Speaker: t.Speaker, Role: roleTo(t.Role), Text: t.Text, Caption: t.Caption,
+		Time: stamp(t.Time), Metadata: structOf(t.Metadata), AgentId: t.AgentID, AppId: t.AppID, RunId: t.RunID,
+		AliasOf: t.AliasOf, UtcOffsetMinutes: int32(offset / 60),
 	}
 }
 
@@ -215,4 +215,29 @@ func roleTo(r memory.Role) mnemev1.Role {
 	default:
 		return mnemev1.Role_ROLE_UNSPECIFIED
 	}
+}
+
+// Limits of the idle time that closes a session.
+const (
+	MinIdleAfter = time.Second
+	MaxIdleAfter = 24 * time.Hour
+)
+
+// idleAfter checks an idle time. An absent time is 0.
+func idleAfter(p *durationpb.Duration) (time.Duration, error) {
+	if p == nil {
+		return 0, nil
+	}
+	d := p.AsDuration()
+	if p.CheckValid() != nil || d < MinIdleAfter || d > MaxIdleAfter {
+		return 0, fault.Terminal("idle_after", "is %s, want %s to %s", d, MinIdleAfter, MaxIdleAfter)
+	}
+	return d, nil
+}
+
+func idleTo(d time.Duration) *durationpb.Duration {
+	if d == 0 {
+		return nil
+	}
+	return durationpb.New(d)
 }

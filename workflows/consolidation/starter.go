@@ -37,8 +37,7 @@ func NewStarter(c client.Client, t Tuning) Starter {
 
 func startOptions(scope memory.Scope) client.StartWorkflowOptions {
 	return client.StartWorkflowOptions{
-		ID:                       WorkflowID(scope),
-		TaskQueue:                QueueWorkflow,
+		ID: WorkflowID(scope), TaskQueue: QueueWorkflow,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		WorkflowTaskTimeout:      10 * time.Second,

@@ -2,6 +2,7 @@ package erasure
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -13,7 +14,10 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/store/window"
 )
 
 // Activities are the steps of an erasure.
@@ -24,9 +28,8 @@ type Activities struct {
 	Log *slog.Logger
 }
 
-// EraseStores erases the stores that are not known to be empty. If a store fails, it still erases the others, and
-// the result still has the store's requested deletions. Failures are part of the result, and the workflow tries
-// again.
+// EraseStores erases the stores that are not known to be empty. If a store fails, it still erases the others, and the
+// result still has the store's requested deletions. Failures are part of the result, and the workflow tries again.
 func (a *Activities) EraseStores(ctx context.Context, r Request) (Erasing, error) {
 	out := Erasing{Deletions: Deletions{}, Failed: map[string]string{}}
 	maps.Copy(out.Deletions, r.Deletions)
@@ -84,4 +87,37 @@ func Register(r interface {
 	RegisterWorkflowWithOptions(w any, o workflow.RegisterOptions)
 }) {
 	r.RegisterWorkflowWithOptions(Workflow, workflow.RegisterOptions{Name: WorkflowName})
+}
+
+// Scanner counts everything that is kept of a user, whether an erasure is under way or not.
+type Scanner struct {
+	Bank   bank.Bank
+	Window window.Window
+	Stores []Store
+}
+
+// Scan counts every store, those with nothing included.
+func (s Scanner) Scan(ctx context.Context, scope memory.Scope) ([]Count, error) {
+	kept, err := s.Bank.Count(ctx, scope)
+	if err != nil {
+		return nil, fmt.Errorf("count bank: %w", err)
+	}
+	recent, err := s.Window.Count(ctx, scope)
+	if err != nil {
+		return nil, fmt.Errorf("count window: %w", err)
+	}
+	counts := []Count{
+		{Store: "memories", Count: kept.Memories}, {Store: "turns", Count: kept.Turns},
+		{Store: "sessions", Count: kept.Sessions}, {Store: "core block", Count: kept.Core},
+		{Store: "dropped turns", Count: kept.Dropped},
+		{Store: "window turns", Count: recent.Turns}, {Store: "window retired ids", Count: recent.Retired},
+	}
+	for _, store := range s.Stores {
+		n, err := store.Count(ctx, Request{Scope: scope})
+		if err != nil {
+			return nil, fmt.Errorf("count %s: %w", store.Name(), err)
+		}
+		counts = append(counts, Count{Store: store.Name(), Count: n})
+	}
+	return counts, nil
 }

@@ -2,7 +2,9 @@ package erasure
 
 import (
 	"context"
+	"time"
 
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -95,4 +97,85 @@ func (d Deliveries) Count(ctx context.Context, r Request) (int, error) {
 	}
 	kept, err := d.Kept.Count(ctx, r.Scope, r.RequestID)
 	return n + kept, err
+}
+
+// Attribution is the consumer that stores decisions on dropped turns. The bank's erasure removes its earlier
+// decisions. But the consumer may be behind, and may write decisions from before the erasure later. It removes
+// these itself at the erasure's own event. So this store counts that event until the consumer has passed it.
+type Attribution struct{ Consumer }
+
+var _ Store = Attribution{}
+
+// Name implements Store.
+func (Attribution) Name() string { return "erasures that attribution has not passed" }
+
+// Erase implements Store: the consumer erases, here it is waited for.
+func (Attribution) Erase(context.Context, Request) error { return nil }
+
+// Count implements Store.
+func (a Attribution) Count(ctx context.Context, r Request) (int, error) {
+	return a.unfinished(ctx, r, func(m bus.Message) bool {
+		e, err := contract.DecodeSalientEvent(m.Key, m.Value, time.Now())
+		return err == nil && !e.ErasedAt.IsZero() && e.EventID == r.RequestID
+	})
+}
+
+// DeadLettersConfig has the dependencies of a DeadLetterStore.
+type DeadLettersConfig struct {
+	// Join makes a membership in the group of the replay on the dead letters' topic.
+	Join func() (bus.Source, error)
+	// Log is the dead letters' topic.
+	Log bus.Log
+	// Out publishes to it without adding a trace.
+	Out         bus.Publisher
+	Instruments *bus.Instruments
+}
+
+// DeadLetterStore are the dead letters: they hold the records that could not be processed.
+type DeadLetterStore struct {
+	cfg DeadLettersConfig
+	// turn is held while this process erases: members of one group would only get into each other's way.
+	turn chan struct{}
+}
+
+// NewDeadLetterStore returns the store. It does not close its dependencies.
+func NewDeadLetterStore(cfg DeadLettersConfig) *DeadLetterStore {
+	return &DeadLetterStore{cfg: cfg, turn: make(chan struct{}, 1)}
+}
+
+var _ Store = (*DeadLetterStore)(nil)
+
+// Name implements Store.
+func (l *DeadLetterStore) Name() string { return "dead letters" }
+
+// Erase implements Store. A dead letter that was written while the erasure was on its way goes, too.
+func (l *DeadLetterStore) Erase(ctx context.Context, r Request) error {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	_, err := bus.EraseDeadLetters(ctx, bus.EraseConfig{Match: matchUser(r.Scope)}, l.cfg.Join, l.cfg.Log, l.cfg.Out,
+		l.cfg.Instruments)
+	return err
+}
+
+// Count implements Store.
+func (l *DeadLetterStore) Count(ctx context.Context, r Request) (int, error) {
+	n, match := 0, matchUser(r.Scope)
+	err := bus.ScanLog(ctx, l.cfg.Log, func(m bus.Message) {
+		if match(m.Key, bus.DecodeDeadLetter(m.Value)) {
+			n++
+		}
+	})
+	return n, err
+}
+
+// matchUser matches the dead letters of a user by their key, or by the record, because the key may be the faulty part.
+func matchUser(scope memory.Scope) func(key []byte, record *mnemev1.DeadLetter) bool {
+	return func(key []byte, record *mnemev1.DeadLetter) bool {
+		return string(key) == scope.Key() || string(record.GetKey()) == scope.Key() ||
+			contract.OwnerOf(record.GetValue()) == scope
+	}
 }

@@ -74,9 +74,8 @@ func (c *Client) recording(ctx context.Context, r Request) (context.Context, *re
 		return ctx, nil
 	}
 	rec := &recorder{client: c, used: new(Usage), began: time.Now(), record: Record{
-		Scope: r.Scope, At: time.Now().UTC(), Role: r.Role, Strategy: r.Strategy, Prompt: r.Prompt, Model: c.ModelFor(r.Role),
-		Valid:    Invalid,
-		Messages: []Message{{"system", r.System}, {"user", r.User}},
+		Scope: r.Scope, At: time.Now().UTC(), Role: r.Role, Strategy: r.Strategy, Prompt: r.Prompt,
+		Model: c.ModelFor(r.Role), Valid: Invalid, Messages: []Message{{"system", r.System}, {"user", r.User}},
 	}}
 	return WithUsage(ctx, rec.used), rec
 }

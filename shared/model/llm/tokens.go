@@ -102,8 +102,7 @@ const (
 	factorDecay             = 0.1
 )
 
-// guess returns the length of the prompt in tokens, and the same before the correction. learn needs the second
-// value.
+// guess returns the length of the prompt in tokens, and the same before the correction. learn needs the second value.
 func (p *promptLength) guess(model string, r Request, rejected *exchange) (tokens int64, raw float64) {
 	n := tokensOf(r.System) + tokensOf(r.User)
 	if r.Schema != nil {

@@ -1,9 +1,22 @@
+// Package runner runs a service: configuration, telemetry, one HTTP server with health and metrics, background
+// work, and an orderly end. A service is a value made by Define. Its main is runner.Main(thing.Service). The
+// all-in-one calls Run for a list of services.
+//
+// The order of a start is: configuration, telemetry, listen (health only), build, open the routes, background
+// tasks, ready. The order of an end is: not ready, drain delay, finish open requests, cancel background tasks and
+// wait for them, closing steps in reverse, flush telemetry.
 package runner
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"net"
+	"net/http"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -110,4 +123,106 @@ func knows(rows []config.Row, defaults map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// App is a service that has been built and can run.
+type App struct {
+	// Handler serves every path but the runner's own (/healthz, /readyz, /metrics); nil serves none.
+	Handler http.Handler
+	// Background runs from the opening of the routes until the service ends.
+	Background []Task
+	// Close frees the resources from build, the last first. It always runs.
+	Close []Step
+}
+
+// Task is work that continues as long as the service runs.
+type Task struct {
+	// Name is shown in logs and errors.
+	Name string
+	// Run returns when ctx ends. It may return nil earlier when it has no more work. An error or a panic ends the
+	// service.
+	Run func(ctx context.Context) error
+}
+
+// Step is one part of shutting down.
+type Step struct {
+	// Name is shown in logs and errors.
+	Name string
+	// Run is abandoned when ctx ends. So a step that hangs does not keep the others from running.
+	Run func(ctx context.Context) error
+}
+
+// NeedError names the dependency that a build waits for.
+type NeedError struct {
+	// Dependency is its public name, such as "weaviate".
+	Dependency string
+	// Err is the cause.
+	Err error
+}
+
+// Error names the dependency first.
+func (e *NeedError) Error() string { return fmt.Sprintf("%s: %v", e.Dependency, e.Err) }
+
+// Unwrap returns the cause, so that a terminal error stays terminal.
+func (e *NeedError) Unwrap() error { return e.Err }
+
+// Need names the dependency that caused an error of build. /readyz shows it during the retries of the build. nil
+// stays nil.
+func Need(dependency string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &NeedError{Dependency: dependency, Err: err}
+}
+
+// AddrVariable is the variable of the listening address. Most services give it a Default.
+const AddrVariable = "MNEME_HTTP_ADDR"
+
+// MetricsAddrVariable is the variable of the address of /metrics. A service with a public address gives it a Default.
+const MetricsAddrVariable = "MNEME_METRICS_ADDR"
+
+// Base is the configuration that every service has in addition to its settings.
+type Base struct {
+	// Addr is the listening address of the HTTP server.
+	Addr string `env:"MNEME_HTTP_ADDR" envDefault:"127.0.0.1:0" desc:"host:port of the HTTP server (RPC, /healthz, /readyz, /metrics); port 0 takes a free one"`
+	// MetricsAddr is a separate address for /metrics, for services with a public main address. It is empty for no
+	// separate address.
+	MetricsAddr string `env:"MNEME_METRICS_ADDR" envDefault:"" desc:"host:port of a separate HTTP server for /metrics, which MNEME_HTTP_ADDR then does not serve; port 0 takes a free one; empty for no separate server"`
+	// MaxBody bounds a request.
+	MaxBody config.Size `env:"MNEME_HTTP_MAX_BODY" envDefault:"8MiB" desc:"largest request body"`
+	// HeaderTimeout is the maximum time for a client to send the headers.
+	HeaderTimeout time.Duration `envDefault:"5s"`
+	// BodyTimeout is the maximum time for a client to send a body, from the end of its headers.
+	BodyTimeout time.Duration `env:"MNEME_HTTP_BODY_TIMEOUT" envDefault:"15s" desc:"longest time for a client to send a request's body; answers and streams may take longer"`
+	// DrainDelay is the wait between the loss of readiness and refused connections.
+	DrainDelay time.Duration `env:"MNEME_DRAIN_DELAY" envDefault:"0s" desc:"time between the failure of /readyz and the close of the server, for load balancers"`
+	// StopTimeout bounds each stage of the end.
+	StopTimeout time.Duration `env:"MNEME_SHUTDOWN_TIMEOUT" envDefault:"10s" desc:"longest time of each stage of the shutdown: open requests, background work, close, telemetry"`
+	// RetryMax is the longest pause between two attempts to start.
+	RetryMax time.Duration `env:"MNEME_START_RETRY_MAX" envDefault:"15s" desc:"longest pause between start attempts while a dependency is down; the first pause is 0.25 s, and later ones grow"`
+	// Telemetry configures traces, metrics and logs.
+	Telemetry telemetry.Config
+}
+
+// Validate checks the rules that types cannot express.
+func (b Base) Validate() error {
+	return errors.Join(
+		config.Require(isAddr(b.Addr), AddrVariable, b.Addr, "host:port"),
+		config.Require(b.MetricsAddr == "" || isAddr(b.MetricsAddr), MetricsAddrVariable, b.MetricsAddr,
+			"host:port, or nothing"),
+		config.Require(b.MaxBody > 0, "MNEME_HTTP_MAX_BODY", b.MaxBody, "more than zero"),
+		config.Require(b.BodyTimeout > 0, "MNEME_HTTP_BODY_TIMEOUT", b.BodyTimeout, "more than zero"),
+		config.Require(b.DrainDelay >= 0, "MNEME_DRAIN_DELAY", b.DrainDelay, "zero or more"),
+		config.Require(b.StopTimeout > 0, "MNEME_SHUTDOWN_TIMEOUT", b.StopTimeout, "more than zero"),
+		config.Require(b.RetryMax > 0, "MNEME_START_RETRY_MAX", b.RetryMax, "more than zero"),
+	)
+}
+
+func isAddr(addr string) bool {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	n, err := strconv.Atoi(port)
+	return err == nil && n >= 0 && n <= 65535
 }

@@ -1,3 +1,8 @@
+// Package telemetry makes the traces, metrics and logs of a service, and defines every name that they use. It has
+// no global state. A Telemetry is built at start and passed to its users. So several services can run in one
+// process, each with a separate Telemetry.
+//
+// The text of users (turns, queries, memories) does not belong in logs, spans or metrics.
 package telemetry
 
 import (
@@ -7,6 +12,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 
 	"github.com/google/uuid"
@@ -25,6 +32,8 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
 // Telemetry is a service's tracing, metrics and logging. Its fields are never nil. Tests may replace them, for
@@ -50,8 +59,7 @@ type Telemetry struct {
 func New(ctx context.Context, serviceName, version string, cfg Config, stderr io.Writer) (*Telemetry, error) {
 	t := &Telemetry{
 		Propagator: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}),
-		Log:        NewLogger(cfg, stderr).With("service", serviceName),
-		release:    func() {},
+		Log:        NewLogger(cfg, stderr).With("service", serviceName), release: func() {},
 	}
 	about := resource.NewSchemaless(semconv.ServiceNamespace("mneme"), semconv.ServiceName(serviceName),
 		semconv.ServiceVersion(version), semconv.ServiceInstanceID(uuid.NewString()))
@@ -155,10 +163,67 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 // Discard is a telemetry that records nothing, for tests.
 func Discard() *Telemetry {
 	return &Telemetry{
-		Tracer:     tracenoop.NewTracerProvider(),
-		Meter:      metricnoop.NewMeterProvider(),
+		Tracer: tracenoop.NewTracerProvider(), Meter: metricnoop.NewMeterProvider(),
 		Propagator: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}),
 		Log:        slog.New(slog.DiscardHandler),
 		Metrics:    promhttp.HandlerFor(prometheus.NewRegistry(), promhttp.HandlerOpts{}),
 	}
+}
+
+// Config has the telemetry settings for operators.
+type Config struct {
+	// Endpoint is the base URL for OTLP/HTTP. Empty exports nothing.
+	Endpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT" desc:"base URL of an OTLP/HTTP collector for traces, metrics and logs, such as http://127.0.0.1:4318; empty exports nothing"`
+	// Headers are sent with each export, as "name=value,name=value".
+	Headers config.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS" desc:"headers of every export, as name=value,name=value"`
+	// SampleRatio is the share of kept traces among the traces that begin here.
+	SampleRatio float64 `env:"MNEME_TELEMETRY_SAMPLE_RATIO" envDefault:"1" desc:"share of kept traces among the traces that begin in this service, 0 to 1; a trace from another service keeps the decision made there"`
+	// LogLevel is the least severe level that is logged.
+	LogLevel string `env:"MNEME_LOG_LEVEL" envDefault:"info" oneof:"debug|info|warn|error" desc:"lowest severity of the logged messages"`
+	// LogFormat is the form of lines on standard error.
+	LogFormat string `env:"MNEME_LOG_FORMAT" envDefault:"json" oneof:"json|text" desc:"form of the log lines on standard error"`
+}
+
+// Validate checks the rules that types cannot express.
+func (c Config) Validate() error {
+	_, headersErr := c.headers()
+	return errors.Join(
+		config.Require(c.SampleRatio >= 0 && c.SampleRatio <= 1, "MNEME_TELEMETRY_SAMPLE_RATIO", c.SampleRatio,
+			"a number from 0 to 1"),
+		config.Require(c.Endpoint == "" || isHTTP(c.Endpoint), "OTEL_EXPORTER_OTLP_ENDPOINT", c.Endpoint,
+			"a URL such as http://127.0.0.1:4318"),
+		config.Require(headersErr == nil, "OTEL_EXPORTER_OTLP_HEADERS", c.Headers, "name=value pairs between commas"),
+	)
+}
+
+func isHTTP(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+var errHeaders = errors.New("headers are not name=value pairs")
+
+// headers reads the OTEL_EXPORTER_OTLP_HEADERS form. Values are percent-encoded.
+func (c Config) headers() (map[string]string, error) {
+	headers := make(map[string]string)
+	if c.Headers == "" {
+		return headers, nil
+	}
+	for pair := range strings.SplitSeq(c.Headers.Reveal(), ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		decoded, err := url.PathUnescape(strings.TrimSpace(value))
+		if name = strings.TrimSpace(name); !ok || name == "" || err != nil {
+			return nil, errHeaders
+		}
+		headers[name] = decoded
+	}
+	return headers, nil
+}
+
+func (c Config) level() slog.Level {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return slog.LevelInfo // the zero Config logs at info
+	}
+	return level
 }

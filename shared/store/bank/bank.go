@@ -5,9 +5,15 @@ package bank
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Errors of the port. Other errors of a store are retryable.
@@ -162,4 +168,116 @@ type Scored struct {
 	Memory memory.Memory
 	// Score is comparable only within one result. Larger is better.
 	Score float64
+}
+
+// EachMemory iterates over all of a user's entries that o selects, from o's token on. It stops at the first error.
+func EachMemory(ctx context.Context, b Bank, scope memory.Scope, o ListOptions) iter.Seq2[memory.Memory, error] {
+	return each("list memories", o.Token, func(token string) ([]memory.Memory, string, error) {
+		o.Token = token
+		page, err := b.List(ctx, scope, o)
+		return page.Memories, page.Next, err
+	})
+}
+
+// CountEach counts the entries of EachMemory.
+func CountEach(ctx context.Context, b Bank, scope memory.Scope, o ListOptions) (n int, err error) {
+	o.Limit, o.Token = MaxLimit, ""
+	for _, err := range EachMemory(ctx, b, scope, o) {
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// EachTurn iterates over all stored turns of a user. It stops at the first error.
+func EachTurn(ctx context.Context, b Bank, scope memory.Scope, o PageOptions) iter.Seq2[memory.Turn, error] {
+	return each("list turns", o.Token, func(token string) ([]memory.Turn, string, error) {
+		o.Token = token
+		page, err := b.ListTurns(ctx, scope, o)
+		return page.Turns, page.Next, err
+	})
+}
+
+// EachSession iterates over all session records of a user. It stops at the first error.
+func EachSession(
+	ctx context.Context, b Bank, scope memory.Scope, o PageOptions,
+) iter.Seq2[memory.SessionRecord, error] {
+	return each("list sessions", o.Token, func(token string) ([]memory.SessionRecord, string, error) {
+		o.Token = token
+		page, err := b.ListSessions(ctx, scope, o)
+		return page.Sessions, page.Next, err
+	})
+}
+
+func each[T any](what, token string, read func(token string) (page []T, next string, err error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for {
+			page, next, err := read(token)
+			if err != nil {
+				var none T
+				yield(none, fmt.Errorf("%s: %w", what, err))
+				return
+			}
+			for _, v := range page {
+				if !yield(v, nil) {
+					return
+				}
+			}
+			if next == "" {
+				return
+			}
+			token = next
+		}
+	}
+}
+
+// BM25 has the parameters for every store. Entries are short and of similar length. So length and repeated words
+// count less than with the textbook values of 1.2 and 0.75. On dialogues that raised recall at 10 by two points.
+var BM25 = text.BM25{K1: 0.9, B: 0.4}
+
+// conceptMark is the prefix of concept terms. No word has it.
+const conceptMark = "~"
+
+// IndexText is the text of an entry for BM25. It has the search terms, in the entry's language, of content, speaker,
+// value, topic, keywords and slot. It also has the concepts of these terms. All are separated by white space. Stores
+// split it at white space and change nothing else, so that all of them rank alike. Names have no lower weight: a
+// measurement showed that it loses more than it wins.
+func IndexText(m memory.Memory) string {
+	in := text.Detect(m.Content+"\n"+m.Value, text.English)
+	terms := in.SearchTerms(m.Content)
+	for _, part := range append([]string{m.Speaker, m.Value, m.Topic, m.Slot}, m.Keywords...) {
+		terms = append(terms, in.SearchTerms(part)...)
+	}
+	return strings.Join(withConcepts(terms), " ")
+}
+
+// QueryText is the text of a query for BM25: its terms in the form of IndexText, each once. For a query in another
+// language than English, it adds the words as English terms. Entries too short to detect their language are indexed
+// as English, and names are written alike. It is empty if the query has no content word; then only the vector can
+// find entries.
+func QueryText(query string) string {
+	in := text.Detect(query, text.English)
+	terms := in.SearchTerms(query)
+	if in != text.English {
+		for _, w := range text.Words(query) {
+			if !in.IsStopWord(w.Lower) {
+				terms = append(terms, text.English.SearchTerms(w.Lower)...)
+			}
+		}
+	}
+	terms = withConcepts(terms)
+	slices.Sort(terms)
+	return strings.Join(slices.Compact(terms), " ")
+}
+
+// withConcepts appends the concepts of terms, one per occurrence of a term.
+func withConcepts(terms []string) []string {
+	for _, t := range terms[:len(terms):len(terms)] {
+		for _, concept := range builtin.Concepts(t) {
+			terms = append(terms, conceptMark+concept)
+		}
+	}
+	return terms
 }

@@ -1,6 +1,29 @@
+// Package mem0state stores in Redis the state of mem0's API that no other store has. This is the events of
+// additions, the requested exports, the memories of a user's last search, and the list of users. An erasure removes
+// and counts all of it.
+//
+// Keys of a tenant T (H is a hash of the user's id, see redisstore.Hash), after the prefix "mneme:mem0:":
+//
+//	{T}:event:ID         hash: the event as JSON ("event"), and whether it is done ("done"); a week
+//	{T}:events           sorted set of the tenant's event ids by time in ms, the newest 10,000; a week
+//	{T}:events:H         the same of a user
+//	{T}:export:ID        the request of an export as JSON; a week
+//	{T}:exports:H        set of the ids of exports that are about a user; a week
+//	{T}:recall:H         the last recall of a user: its id and the ids of its memories, as JSON; a day
+//	{T}:users            sorted set of users by the time of the last addition, in ms
+//	{T}:users:first      the same by the time of the first addition
+//	{T}:erased:H         the erasures of a user, for a week (see redisstore.Fence)
 package mem0state
 
-import "github.com/mneme-memory/mneme/shared/store/redisstore"
+import (
+	"context"
+	"errors"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
+)
 
 // beginSource stores an event. KEYS: fence, event, events of the tenant, events of the user, users by their first
 // event, users by their last event. ARGV: token, event, the event's id and time in ms, the time before which events
@@ -65,3 +88,73 @@ redis.call('ZREM', KEYS[7], ARGV[3])
 for i = 2, 4 do redis.call('UNLINK', KEYS[i]) end
 for i = 8, #KEYS do redis.call('UNLINK', KEYS[i]) end
 return 1`
+
+// Count returns the size of a user's stored state: events, exports, the last recall, and the entries in the
+// tenant's lists of users. With the id of an erasure, it counts only the part that this erasure must still remove.
+func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (int, error) {
+	if done, err := s.Erased(ctx, scope, erasure); err != nil || done {
+		return 0, err
+	}
+	var kept []*goredis.IntCmd
+	err := s.Pipelined(ctx, "count", func(ctx context.Context, p goredis.Pipeliner) {
+		kept = []*goredis.IntCmd{
+			p.ZCard(ctx, s.UserKey(scope, "events")), p.SCard(ctx, s.UserKey(scope, "exports")),
+			p.Exists(ctx, s.UserKey(scope, "recall")),
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, c := range kept {
+		n += int(c.Val())
+	}
+	for _, list := range []string{"users:first", "users"} {
+		err := s.Do(ctx, "count", func(ctx context.Context) error {
+			return s.Redis.ZScore(ctx, s.Key(scope.Tenant, list), scope.User).Err()
+		})
+		switch {
+		case err == nil:
+			n++
+		case !errors.Is(err, goredis.Nil):
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+// Erase removes everything that is kept of a user. It does so once for the id of an erasure, and each time for an empty
+// id.
+func (s *Store) Erase(ctx context.Context, scope memory.Scope, erasure string) error {
+	return redisstore.EraseListed(ctx, "erase", func() (bool, error) { return s.eraseListed(ctx, scope, erasure) })
+}
+
+// eraseListed reads the user's keys and removes them. It returns false if a write came in between.
+func (s *Store) eraseListed(ctx context.Context, scope memory.Scope, erasure string) (bool, error) {
+	var events, exports *goredis.StringSliceCmd
+	err := s.Pipelined(ctx, "list what to erase", func(ctx context.Context, p goredis.Pipeliner) {
+		events = p.ZRange(ctx, s.UserKey(scope, "events"), 0, -1)
+		exports = p.SMembers(ctx, s.UserKey(scope, "exports"))
+	})
+	if err != nil {
+		return false, err
+	}
+	keys := []string{
+		s.FenceKey(scope), s.UserKey(scope, "events"), s.UserKey(scope, "exports"), s.UserKey(scope, "recall"),
+		s.Key(scope.Tenant, "events"), s.Key(scope.Tenant, "users:first"), s.Key(scope.Tenant, "users"),
+	}
+	args := []any{redisstore.FenceField(erasure), redisstore.KeepFenceMs(), scope.User, len(events.Val()),
+		len(exports.Val())}
+	for _, id := range events.Val() {
+		keys, args = append(keys, s.eventKey(scope.Tenant, id)), append(args, id)
+	}
+	for _, id := range exports.Val() {
+		keys, args = append(keys, s.exportKey(scope.Tenant, id)), append(args, id)
+	}
+	out, err := s.Eval(ctx, "erase", s.erase, keys, args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := out.Int()
+	return n == 1, err
+}

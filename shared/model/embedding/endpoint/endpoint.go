@@ -22,8 +22,7 @@ var ErrDimension = errors.New("embedding dimension differs from the one in use")
 type Options struct {
 	// Dimension is the length of the vectors. With 0 one call at start determines it.
 	Dimension int `env:"DIMENSION" envDefault:"0" desc:"length of the vectors; 0 detects it by one call at start"`
-	// RequestDimension asks the endpoint for vectors of Dimension numbers, for models that can shorten their
-	// vectors.
+	// RequestDimension asks the endpoint for vectors of Dimension numbers, for models that can shorten their vectors.
 	RequestDimension bool `env:"REQUEST_DIMENSION" envDefault:"false" desc:"whether requests state the length of the vectors; not every model accepts it"`
 	// Batch is how many texts are sent in one call.
 	Batch int `envDefault:"64"`

@@ -37,8 +37,7 @@ type Item struct {
 	Fault string `json:"$fault,omitempty"`
 }
 
-// faultField is the name of Item.Fault in decoded data. A model cannot set it, because the schema has no such
-// field.
+// faultField is the name of Item.Fault in decoded data. A model cannot set it, because the schema has no such field.
 const faultField = "$fault"
 
 // Misfit returns the fault of the element, or nil where all of it fits the schema.
@@ -106,8 +105,7 @@ func objectOf(t reflect.Type) *node {
 	return n
 }
 
-// MarshalJSON writes the schema in the form for strict structured output: every field required and no others
-// allowed.
+// MarshalJSON writes the schema in the form for strict structured output: every field required and no others allowed.
 func (s Schema) MarshalJSON() ([]byte, error) { return s.root.MarshalJSON() }
 
 // String is the schema as JSON, for prompts.

@@ -54,8 +54,7 @@ func (b *Bank) Fork() *Bank {
 	for scope, u := range b.users {
 		out.users[scope] = &user{
 			entries: maps.Clone(u.entries), terms: maps.Clone(u.terms), turns: maps.Clone(u.turns),
-			sessions: maps.Clone(u.sessions),
-			core:     u.core, dropped: maps.Clone(u.dropped),
+			sessions: maps.Clone(u.sessions), core: u.core, dropped: maps.Clone(u.dropped),
 		}
 	}
 	return out

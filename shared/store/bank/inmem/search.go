@@ -18,8 +18,7 @@ func termsOf(m memory.Memory) text.TermCounts {
 	return text.CountTerms(strings.Fields(bank.IndexText(m)))
 }
 
-// Search implements bank.Bank. Both sides are scaled to 0..1 and added by weight (relative
-// score fusion).
+// Search implements bank.Bank. Both sides are scaled to 0..1 and added by weight (relative score fusion).
 func (b *Bank) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]bank.Scored, error) {
 	q, err := q.Checked(b.dimension)
 	if err != nil {

@@ -44,8 +44,7 @@ func decodeTenant(id, body string) (tenant.Tenant, error) {
 	}
 	return tenant.Tenant{
 		ID: id, Name: b.Name, Strategy: b.Strategy, Policy: b.Policy, Saliency: b.Saliency, Explore: b.Explore,
-		TalkDays:  b.TalkDays,
-		Suspended: b.Suspended,
+		TalkDays: b.TalkDays, Suspended: b.Suspended,
 	}, nil
 }
 
