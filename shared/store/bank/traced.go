@@ -158,7 +158,9 @@ func (t traced) Erase(ctx context.Context, scope memory.Scope) error {
 }
 
 func (t traced) Count(ctx context.Context, scope memory.Scope) (Counts, error) {
-	return call(ctx, t, "count", func(ctx context.Context) (Counts, error) { return t.next.Count(ctx, scope) }, Counts.Total)
+	return call(ctx, t, "count", func(ctx context.Context) (Counts, error) {
+		return t.next.Count(ctx, scope)
+	}, Counts.Total)
 }
 
 func (t traced) CountListed(ctx context.Context, scope memory.Scope, o ListOptions) (int, error) {
