@@ -37,17 +37,18 @@ const (
 )
 
 var (
-	female = kinds("she her hers", wordLists["female"])
-	male   = kinds("he him his", wordLists["male"])
-	either = kinds("", wordLists["either"])
+	female = kinds("she her hers", "female")
+	male   = kinds("he him his", "male")
+	either = kinds("", "either")
 )
 
+// kinds returns the kind of each word: some pronouns, and the nouns of a list.
 func kinds(pronouns, nouns string) map[string]int {
 	out := map[string]int{}
 	for w := range text.WordSet(pronouns) {
 		out[w] = pronoun
 	}
-	for w := range text.WordSet(nouns) {
+	for w := range wordLists.Set(nouns) {
 		out[w] = noun
 	}
 	return out

@@ -325,19 +325,6 @@ var saysOf = WordSet("says said sagt sagte dice dijo dit disse diz")
 // hearers may stand behind the verb at the end of a statement: "Jo told me".
 var hearers = WordSet("me us today yesterday mir uns")
 
-// tellsBehind reports whether words name the speaker of the words before them: an article or an owner and a noun. The
-// speaker's own advisers and companions are left out, because their advice may be the speaker's rule.
-func tellsBehind(words []Word) bool {
-	first, noun := words[0].Lower, words[1].Lower
-	if firstOwner[first] {
-		return !advisers[noun] && !IsCompanion(noun)
-	}
-	return otherOwner[first] && first != "your" || first == "a" || first == "an" || articlesAbroad[first]
-}
-
-// articlesAbroad stand before a noun in German, Spanish, French, Portuguese and Italian.
-var articlesAbroad = WordSet("der die das el la los las le les il lo o os")
-
 // tailOfSpeaker returns the end of a statement before the name of its speaker: "I moved to Oslo, says Tom."; 0 without
 // such a name.
 func tailOfSpeaker(passage string) int {

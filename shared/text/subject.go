@@ -60,7 +60,8 @@ var (
 // reach is how many words behind an article or an owner may be the noun.
 const reach = 3
 
-// SubjectOf returns the subject of a statement. A statement with the first person anywhere is about its speaker.
+// SubjectOf returns the subject of a statement. A statement with the first person anywhere is about its speaker, unless
+// the speaker only introduces news of another person.
 // SubjectOf reads English. In German, Spanish, French, Portuguese and Italian, it reads statements that begin with
 // a pronoun, or with a noun and its owner.
 func SubjectOf(said string) Subject {
@@ -168,56 +169,6 @@ func friendOfMine(words []Word) (s Subject, ok bool) {
 		return Subject{Other: true, Person: true, Heads: []string{noun}, Relation: noun}, true
 	}
 	return s, false
-}
-
-var (
-	// nominative pronouns are subjects wherever they stand.
-	nominative = WordSet(`he he's he'd he'll she she's she'd she'll`)
-	// knowing verbs open news of another person that the speaker knows or passes on.
-	knowing = WordSet(`know knew say said tell told promise swear confirm assure hear heard think thought believe guess
-		suppose see saw met represent speak write ask asked assume noticed`)
-	// clauseJoints stand between two clauses.
-	clauseJoints = WordSet("and but so that because since now as for")
-)
-
-// isIntroduced reports whether a statement only introduces its speaker before a statement about another person: "I am
-// his lawyer and he lives in Rome", "I hear she moved". The second part has no subject of the first person.
-func isIntroduced(words []Word) bool {
-	at := slices.IndexFunc(words, func(w Word) bool { return nominative[w.Lower] })
-	if at < 2 || slices.ContainsFunc(words[at:], func(w Word) bool {
-		first, _, _ := strings.Cut(w.Lower, "'")
-		return selfSubjects[first]
-	}) {
-		return false
-	}
-	var clause []Word
-	for _, w := range append(slices.Clone(words[:at]), Word{Lower: "and"}) {
-		if !clauseJoints[w.Lower] {
-			clause = append(clause, w)
-			continue
-		}
-		if len(clause) > 0 && !introduces(clause) {
-			return false
-		}
-		clause = nil
-	}
-	return true
-}
-
-// introduces reports whether a clause says who speaks, or that the speaker knows or says something.
-func introduces(clause []Word) bool {
-	first, rest := clause[0].Lower, clause[1:]
-	switch {
-	case (first == "i" || first == "we") && len(rest) > 0 && knowing[rest[0].Lower]:
-		return true
-	case (first == "i" || first == "this" || first == "it") && len(rest) > 1 && (rest[0].Lower == "am" || rest[0].Lower == "is"):
-		rest = rest[1:]
-	case first != "i'm" && first != "it's" || len(rest) == 0:
-		return false
-	}
-	name := rest[0]
-	return otherOwner[name.Lower] && name.Lower != "the" || name.Capital && nameLength(rest) == len(rest) ||
-		strings.HasSuffix(name.Lower, "'s")
 }
 
 // maxClause is the maximum number of words of a relative clause.

@@ -62,6 +62,10 @@ func TestWhatIsAboutAnother(t *testing.T) {
 		{"I am happy that he found a flat for us in Berlin.", "I live in Graz.", false},
 		{"I told him he can have my old flat, as I live in Berlin now.", "I live in Graz.", false},
 		{"I am the man she married in Berlin.", "I live in Graz.", false},
+		{"I speak German and she speaks French.", "I speak Dutch.", false},
+		{"I hear badly and she helps me.", "I hear well.", false},
+		{"I am Muslim and he is not.", "I am a Christian.", false},
+		{"I speak for her and she lives in Berlin now.", "I live in Graz.", true},
 	} {
 		if got := text.IsAboutAnother(c.said, c.older); got != c.want {
 			t.Errorf("%q after %q: got %v", c.said, c.older, got)

@@ -29,10 +29,11 @@ var (
 	userLine = regexp.MustCompile(`(?i)^[\s\pZ]*[^\pL\pN]{0,3}(?:user|human|customer)[^\pL\pN]{0,3}:`)
 	// reported opens reported speech; group 1 are the speaker's own words that lead up to it.
 	reported = regexp.MustCompile(`^([^\pL\pN]*(?i:according to|laut|selon|d['’]après|según|secondo|segundo|volgens|по словам)` +
-		`|[^\pL\pN]*(?i:(?:the|a|an|this|that|my|our|his|her|their|some)(?: [\p{L}\p{M}'’-]+){1,4}?|(?-i:\p{Lu}[\p{L}\p{M}]+)|he|she|they) ` +
-		`(?i:says?|said|claims?|claimed|states?|stated|writes|wrote|reports|reported|told (?:me|us)|ends with` +
-		`|(?:wants|would like|['’]d like) you to (?:know|note|remember|add)` +
-		`|(?:wants|wanted|asks|asked|told) me to (?:tell you|say|add|pass on|let you know))(?i: that)?` +
+		`|[^\pL\pN]*(?i:(?:the|a|an|this|that|my|our|his|her|their|some)(?: [\p{L}\p{M}'’-]+){1,4}?|(?-i:\p{Lu}[\p{L}\p{M}]+)|he|she|they)` +
+		`(?i: (?:says?|said|claims?|claimed|states?|stated|writes|wrote|reports|reported|told (?:me|us)|ends with` +
+		`|(?:wants|would like) you to (?:know|note|remember|add)` +
+		`|(?:wants|wanted|asks|asked|told) me to (?:tell you|say|add|pass on|let you know))` +
+		`|['’]d like you to (?:know|note|remember|add))(?i: that)?` +
 		spokenReport + `)` + wordEnds)
 	// aboutUser opens a claim about "the user" in the third person.
 	aboutUser = regexp.MustCompile(`^(?i:` +

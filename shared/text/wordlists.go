@@ -37,7 +37,7 @@ func ReadWordLists(file string) WordLists {
 	return out
 }
 
-// Set returns the words of a list. A name without a list is a mistake of the program.
+// Set returns the words of a list. It panics for a name without a list, which is a mistake of the program.
 func (l WordLists) Set(name string) map[string]bool {
 	words, ok := l[name]
 	if !ok {

@@ -61,6 +61,9 @@ func StartKubernetes(ctx context.Context, o process.Options) (_ *Kubernetes, err
 	if o, err = o.Prepare(); err != nil {
 		return nil, err
 	}
+	if o.Binary != "" {
+		return nil, errors.New("clusters run the cached build: Options.Binary must be empty")
+	}
 	binary, err := servers.Binary(ctx, o.Log, servers.NameControlPlane)
 	if err != nil {
 		return nil, err

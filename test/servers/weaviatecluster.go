@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -16,6 +17,9 @@ const lookEvery = 50 * time.Millisecond
 
 // StartWeaviateCluster starts the nodes of a cluster, each in a separate folder.
 func StartWeaviateCluster(ctx context.Context, o process.Options, count int) ([]*servers.Weaviate, error) {
+	if o.Binary != "" {
+		return nil, errors.New("clusters run the cached build: Options.Binary must be empty")
+	}
 	binary, err := servers.Binary(ctx, o.Log, servers.NameWeaviate)
 	if err != nil {
 		return nil, err

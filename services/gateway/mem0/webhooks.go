@@ -28,18 +28,18 @@ var eventTypes = []eventType{
 	{"memory_delete", []changeevent.Type{changeevent.MemoryDeleted}},
 }
 
-// eventCategorize is a type of mem0's that nothing here is.
+// eventCategorize is an event type of mem0 that never occurs here.
 const eventCategorize = "memory_categorize"
 
-// Webhooks manages the webhooks of the caller's tenant; *webhook.Webhooks does. It holds the caller against
-// access.Admin, and against access.Read where one is made or changed. problem.From turns the errors into answers.
+// Webhooks manages the webhooks of the caller's tenant. *webhook.Webhooks implements it. It checks that the caller has
+// access.Admin, and access.Read for a new or changed webhook. problem.From turns the errors into answers.
 // For an id that the tenant does not have, the error is not found.
 type Webhooks interface {
 	// List returns all, oldest first.
 	List(ctx context.Context) ([]webhook.Endpoint, error)
 	// Create makes a webhook by its name, URL and types. It returns the webhook with its defaults.
 	Create(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error)
-	// Update changes one, and returns it.
+	// Update changes one, and returns it. Absent fields stay.
 	Update(ctx context.Context, id string, c webhook.Change) (webhook.Endpoint, error)
 	// Delete removes one.
 	Delete(ctx context.Context, id string) error

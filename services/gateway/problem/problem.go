@@ -135,7 +135,7 @@ func UnsupportedField(field, detail string) Problem {
 	return Problem{Status: http.StatusNotImplemented, Code: CodeUnsupported, Field: field, Detail: detail}
 }
 
-// NotFound says what there is not.
+// NotFound says which thing does not exist.
 func NotFound(detail string) Problem {
 	return Problem{Status: http.StatusNotFound, Code: CodeNotFound, Detail: detail}
 }

@@ -241,7 +241,7 @@ func TestStatementsAboutOthersCloseNothingOfTheUsers(t *testing.T) {
 		"Lui abita adesso a Berlino.": false, "Mein Bruder und ich wohnen jetzt in Berlin.": true,
 		"Mi hermano y yo vivimos en Berlín.":         true,
 		"I am Ana and I say he lives in Berlin now.": false, "I know him well and he lives in Berlin now.": false,
-		"Tom wants you to know that I live in Berlin now.":    false,
+		"Tom wants you to know that I live in Berlin now.": false, "He'd like you to know that I live in Berlin now.": false,
 		"Tom asked me to tell you that I live in Berlin now.": false,
 	} {
 		f := guard.New(&quoting{})

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +34,9 @@ func (o Options) filled() Options {
 	if o.Environ == nil {
 		o.Environ = config.Environ()
 	}
-	o.Stderr = cmp.Or[io.Writer](o.Stderr, os.Stderr)
+	if o.Stderr == nil {
+		o.Stderr = os.Stderr
+	}
 	return o
 }
 

@@ -179,7 +179,7 @@ func scale(v []float32, by float32) { blas32.Scal(by, dense(v)) }
 
 // measure estimates the memory of the index, with its memories and turns.
 func (x *Index) measure() int {
-	const perUnit, perMemory, perTurn, perKey = 320, 640, 176, 64
+	const perUnit, perMemory, perTurn, perKey = 320, 672, 176, 64
 	n := 512 + perKey*(len(x.terms)+len(x.words)) + perUnit*len(x.units)
 	for _, l := range []*invertedIndex{x.full, x.statements, x.dialogue, x.session} {
 		n += l.bytes()

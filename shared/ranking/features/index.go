@@ -28,7 +28,7 @@ type Index struct {
 	full, statements, dialogue, session *invertedIndex
 	meanings
 	// embedded has the memories with a vector, in the order of the units.
-	embedded []embedded
+	embedded []memoryVector
 	// newer finds the current memories that link to a memory.
 	newer memory.Newer[link]
 	// replaced has the earlier versions of a current memory, by its id.
@@ -65,8 +65,8 @@ type unit struct {
 	reply, talk bool
 }
 
-// embedded is the vector of a memory with its scale to a unit vector.
-type embedded struct {
+// memoryVector is the vector of a memory of a unit, with its scale to a unit vector.
+type memoryVector struct {
 	vector  []float32
 	inverse float32
 	unit    int32
@@ -91,7 +91,7 @@ func (x *Index) layVectors() {
 			all = append(all, *v...)
 			*v = all[len(all)-len(*v) : len(all) : len(all)]
 			if u.inverse[k] != 0 {
-				x.embedded = append(x.embedded, embedded{*v, u.inverse[k], int32(i)}) //nolint:gosec // as many as memories
+				x.embedded = append(x.embedded, memoryVector{*v, u.inverse[k], int32(i)}) //nolint:gosec // as many as memories
 			}
 		}
 	}

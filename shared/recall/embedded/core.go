@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"cmp"
+	"crypto/rand"
 	"crypto/sha256"
 	"slices"
 	"strings"
@@ -126,7 +127,7 @@ func SectionOf(m memory.Memory, owner memory.Owner) string {
 	switch {
 	case m.Tier == memory.TierTalk:
 		return SectionTalk
-	case holds && mayBeUsers(m, owner) && limits(m):
+	case holds && mayBeUsers(m, owner) && isConstraint(m):
 		return SectionConstraints
 	case holds && m.Kind == memory.KindPreference:
 		return SectionPreferences
@@ -136,18 +137,21 @@ func SectionOf(m memory.Memory, owner memory.Owner) string {
 	return SectionFacts
 }
 
-// limiting has the results of limits for the texts that were read last. The key is a SHA-256 of speaker and text, so it
-// contains no words of users.
-var limiting = otter.Must(&otter.Options[[sha256.Size]byte, bool]{MaximumSize: 100_000})
+// constraints remembers isConstraint for the texts that were read last. The key is a hash of speaker and text with the
+// secret of this process, so it says nothing about words of users.
+var (
+	constraints   = otter.Must(&otter.Options[[sha256.Size]byte, bool]{MaximumSize: 100_000})
+	processSecret = rand.Text()
+)
 
-// limits reports whether a memory is a constraint in the speaker's own words. A model reads the text, which takes some
-// 20 µs, and the same memories are shown again and again.
-func limits(m memory.Memory) bool {
-	key := sha256.Sum256([]byte(m.Speaker + "\x00" + m.Content))
-	known, ok := limiting.GetIfPresent(key)
+// isConstraint reports whether a memory is a constraint in the speaker's own words. A model reads the text, which takes
+// some 20 µs, and recalls show the same memories again and again.
+func isConstraint(m memory.Memory) bool {
+	key := sha256.Sum256([]byte(processSecret + m.Speaker + "\x00" + m.Content))
+	known, ok := constraints.GetIfPresent(key)
 	if !ok {
 		known = constraint.Binds(m.Content) && !passedOn(m)
-		limiting.Set(key, known)
+		constraints.Set(key, known)
 	}
 	return known
 }
