@@ -21,7 +21,8 @@ func TestANewIDShowsEveryCharacter(t *testing.T) {
 
 		"": false, " ": false, "\u3000\u00a0": false, ".": false, "..": false, strings.Repeat("u", 257): false,
 		"a\xffb": false,
-		"\u200b": false, "\u200b \u2060": false, "ines\ue000": false, "ines\u200b": false, "in\u200des": false, "in\u200ces": false,
+		"\u200b": false, "\u200b \u2060": false, "ines\ue000": false,
+		"ines\u200b": false, "in\u200des": false, "in\u200ces": false,
 		"\u200d👩": false, "👩\u200d": false,
 		"👩\u200da": false, "\ufeffines": false, "in\u00ades": false, "a\u2062b": false, "a\u034fb": false, "\u3164": false,
 		"a\u2800": false,

@@ -140,7 +140,7 @@ func NotFound(detail string) Problem {
 	return Problem{Status: http.StatusNotFound, Code: CodeNotFound, Detail: detail}
 }
 
-// Unavailable says what is not available now, and when to try again.
+// Unavailable says that something is not available now, and when to try again.
 func Unavailable(detail string, retryAfter time.Duration) Problem {
 	return Problem{
 		Status: http.StatusServiceUnavailable, Code: CodeUnavailable, RetryAfter: retryAfter, Detail: detail,
