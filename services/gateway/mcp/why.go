@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -31,8 +30,10 @@ func (in whyInput) recall() recallInput {
 }
 
 func (in whyInput) check() error {
-	err := cmp.Or(in.recall().check(), optional("expect_text", in.ExpectText, memory.MaxQueryBytes))
-	if err != nil {
+	if err := in.recall().check(); err != nil {
+		return err
+	}
+	if err := optional("expect_text", in.ExpectText, memory.MaxQueryBytes); err != nil {
 		return err
 	}
 	if n := len(in.ExpectTurnIDs); n > maxExpected {
