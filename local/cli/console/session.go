@@ -120,14 +120,14 @@ func (c *Console) Gateway() (standalone.Connection, *client.Client, error) {
 	return conn, gateway, nil
 }
 
-// Show makes a call, and prints its answer: as JSON if that is asked for, else by print.
+// Show makes a call, and prints its answer: as JSON if that is asked for, else by show.
 func Show[Q, A any, M interface {
 	*A
 	proto.Message
 }](
 	ctx context.Context, c *Console,
 	call func(*Session, context.Context, *connect.Request[Q]) (*connect.Response[A], error), question *Q,
-	print func(*Session, *A) error,
+	show func(*Session, *A) error,
 ) error {
 	s, err := c.Connect(ctx)
 	if err != nil {
@@ -141,7 +141,7 @@ func Show[Q, A any, M interface {
 	if c.JSON {
 		return command.WriteJSON(c.Out, JSON(M(res.Msg)))
 	}
-	return print(s, res.Msg)
+	return show(s, res.Msg)
 }
 
 // Close exports the traces. An unreachable collector does not fail the command.
