@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,6 +56,48 @@ func TestStatementsAboutOthersCloseNothingOfTheUsers(t *testing.T) {
 			t.Errorf("%q: got %s of %v", said, op.Kind, op.Targets)
 		}
 	}
+}
+
+// TestNewsOfAnotherLinksNoStatementOfTheUsers has a former that links the earlier statement as uncertain.
+func TestNewsOfAnotherLinksNoStatementOfTheUsers(t *testing.T) {
+	judged := formationtest.Judged{Later: "allergic to nuts", Stored: "allergic to nuts", Does: relation.Ends}
+	for said, links := range map[string]bool{
+		"I am her doctor: she is no longer allergic to nuts.": false, "I may be no longer allergic to nuts.": true,
+	} {
+		f := guard.New(&linkingAll{salimory.Embedded{Former: formationtest.Quoting(salimory.Name, judged)}})
+		l := formationtest.NewLife(f)
+		for i, text := range []string{"I am allergic to nuts.", said} {
+			in := formationtest.Session(text)
+			in.ID = fmt.Sprint("s", i)
+			in.Turns[0].ID, in.Turns[0].SessionID, in.Turns[0].Time = in.ID+":a", in.ID, formationtest.Day().AddDate(0, i, 0)
+			if _, _, err := l.Form(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+		}
+		linked := slices.ContainsFunc(l.All(t, formationtest.Scope()), func(m memory.Memory) bool { return len(m.Links) > 0 })
+		if linked != links {
+			t.Errorf("%q links: %t, want %t", said, linked, links)
+		}
+	}
+}
+
+// linkingAll links all related entries, and changes none.
+type linkingAll struct{ salimory.Embedded }
+
+func (f *linkingAll) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	v, err := f.Embedded.Decide(ctx, in)
+	for i, op := range v.Operations {
+		if op.New == nil {
+			continue
+		}
+		m := *op.New
+		m.Links = nil
+		for _, old := range in.Related[0].Memories {
+			m.Links = append(m.Links, old.ID)
+		}
+		v.Operations[i].Kind, v.Operations[i].Targets, v.Operations[i].New = memory.OpAdd, nil, &m
+	}
+	return v, err
 }
 
 func TestWhatIsPassedOnChangesNothing(t *testing.T) {

@@ -194,7 +194,7 @@ func (v voices) checked(in formation.Verdict, known []memory.Memory, before memo
 			stopped[turnsOf(op.Sources)] = true
 			ops[i] = memory.Operation{Kind: memory.OpNone, Sources: op.Sources, Reason: reason}
 		}
-		op.New = linking(op.New, whole)
+		op.New = unlinked(linking(op.New, whole), contents)
 		ops[i].New = op.New
 		var stood string
 		for _, id := range op.Targets {
@@ -300,6 +300,18 @@ func linking(m *memory.Memory, whole map[string]string) *memory.Memory {
 	for i, id := range out.Links {
 		out.Links[i] = cmp.Or(whole[id], id)
 	}
+	return &out
+}
+
+// unlinked returns an entry about another person without its links to the user's statements about themself. It does not
+// correct them.
+func unlinked(m *memory.Memory, contents map[string]string) *memory.Memory {
+	corrects := func(id string) bool { return text.IsAboutAnother(m.Content, contents[id]) }
+	if m == nil || !slices.ContainsFunc(m.Links, corrects) {
+		return m
+	}
+	out := *m
+	out.Links = slices.DeleteFunc(slices.Clone(m.Links), corrects)
 	return &out
 }
 

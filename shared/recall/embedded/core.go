@@ -144,13 +144,13 @@ var (
 	processSecret = rand.Text()
 )
 
-// isConstraint reports whether a memory is a constraint in the speaker's own words. A model reads the text, which takes
-// some 20 µs, and recalls show the same memories again and again.
+// isConstraint reports whether a memory is a constraint in the speaker's own words, and not about an unnamed other. A
+// model reads the text, which takes some 20 µs, and recalls show the same memories again and again.
 func isConstraint(m memory.Memory) bool {
 	key := sha256.Sum256([]byte(processSecret + m.Speaker + "\x00" + m.Content))
 	known, ok := constraints.GetIfPresent(key)
 	if !ok {
-		known = constraint.Binds(m.Content) && !passedOn(m)
+		known = constraint.Binds(m.Content) && !passedOn(m) && !text.SubjectOf(m.Content).IsUnnamed()
 		constraints.Set(key, known)
 	}
 	return known

@@ -55,6 +55,18 @@ func TestAHeadingHasOnlyWhatItNames(t *testing.T) {
 	}
 }
 
+func TestNewsOfAnUnnamedOtherIsNoConstraint(t *testing.T) {
+	owner := memory.OwnerOf(scope, []memory.Turn{{Speaker: "Ana", Role: memory.RoleUser}})
+	for said, want := range map[string]string{
+		"I am allergic to nuts.":                              embedded.SectionConstraints,
+		"I am her doctor: she is no longer allergic to nuts.": embedded.SectionFacts,
+	} {
+		if got := embedded.SectionOf(saidBy("Ana", mem("a", memory.KindFact, said)), owner); got != want {
+			t.Errorf("%q is under %s, want %s", said, got, want)
+		}
+	}
+}
+
 // A short profile has the newer of two linked memories, and never the older one alone.
 func TestTheOlderOfTwoIsNeverAlone(t *testing.T) {
 	newer := saidBy("Ana", mem("new", memory.KindFact, "I live in the old harbour district of Braga, on the third floor."))
