@@ -39,6 +39,7 @@ type data struct {
 	ended    bool // the erasure was ended from outside
 	left     uint64
 	nothing  bool // nothing is kept of the user
+	busy     int  // how many scans it refuses
 	imported []byte
 	cut      bool
 	refusal  error
@@ -93,6 +94,9 @@ func (d *data) ScanUser(
 ) (*connect.Response[mnemev1.ScanUserResponse], error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.busy--; d.busy >= 0 {
+		return nil, connect.NewError(connect.CodeUnavailable, errors.New("a store is busy"))
+	}
 	n := uint64(42)
 	if d.erased || d.nothing {
 		n = d.left
@@ -172,6 +176,17 @@ func TestEraseWaitsForTheProofAndPrintsIt(t *testing.T) {
 		got.Before.Counts[0].Count != "42" ||
 		got.After.Counts[0].Count != "0" {
 		t.Errorf("exit code %d, %v, %s", code, err, out)
+	}
+}
+
+func TestEraseIsPatientWithABusyStore(t *testing.T) {
+	code, out, errOut := run(t, append([]string{"erase", "--yes"}, serveData(t, &data{busy: 2})...)...)
+	if code != command.ExitOK || !strings.Contains(out, "erasure x1 was proved") {
+		t.Errorf("exit code %d, %q, %q", code, out, errOut)
+	}
+	code, _, errOut = run(t, append([]string{"erase", "--yes"}, serveData(t, &data{busy: 1000})...)...)
+	if code != command.ExitUnreachable || !strings.Contains(errOut, "a store is busy") {
+		t.Errorf("exit code %d, %q", code, errOut)
 	}
 }
 

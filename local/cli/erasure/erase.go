@@ -60,7 +60,7 @@ func (c commands) runErase(ctx context.Context, user, begun string, yes bool, in
 		return err
 	}
 	defer s.Close(ctx)
-	before, err := scan(ctx, s, user)
+	before, err := awaitScan(ctx, s, user)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (p Proof) TotalAfter() uint64 { return total(p.After) }
 
 // Erase erases a user and waits for the proof.
 func Erase(ctx context.Context, c *console.Console, s *console.Session, user string) (Proof, error) {
-	before, err := scan(ctx, s, user)
+	before, err := awaitScan(ctx, s, user)
 	if err != nil {
 		return Proof{}, err
 	}
@@ -150,6 +150,24 @@ func scan(ctx context.Context, s *console.Session, user string) (*mnemev1.ScanUs
 		return nil, err
 	}
 	return res.Msg, nil
+}
+
+// patience is how long a service may refuse the scan before an erasure. A busy store refuses it for a moment.
+const patience = 5 * time.Second
+
+// awaitScan scans as soon as the service is available.
+func awaitScan(ctx context.Context, s *console.Session, user string) (found *mnemev1.ScanUserResponse, err error) {
+	soon, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var refused error
+	err = console.Poll(soon, erasePoll, func() (bool, error) {
+		found, refused = scan(ctx, s, user)
+		return refused == nil, console.IgnoreUnavailable(ctx, refused)
+	})
+	if err != nil && refused != nil {
+		err = refused
+	}
+	return found, err
 }
 
 func total(scan *mnemev1.ScanUserResponse) uint64 {
