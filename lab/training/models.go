@@ -72,7 +72,7 @@ func Recipes() []Recipe {
 		recipe("quarantine", "shared/formation/quarantine/model.bin", "Train the model of attacks on the memory",
 			"a regression over features that separates sentences that attack the memory from others, on labelled turns. The\n"+
 				"thresholds take a share of harmless turns in parts of the data that a model was not trained on.",
-			QuarantineOptions{Seed: 1, Alarms: 1. / 700, Doubts: 1. / 20, Plain: 9000, Descent: Descent{6, 0.3, 1e-5}},
+			QuarantineOptions{Seed: 1, Alarms: 1. / 5000, Doubts: 1. / 20, Plain: 9000, Descent: Descent{6, 0.3, 1e-5}},
 			Quarantine),
 		recipe("relation", "shared/formation/relation/model.bin", "Train the model of relations",
 			"a regression over features of a new statement and a stored one: what the new one does to it, on labelled "+

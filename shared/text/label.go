@@ -89,6 +89,14 @@ var (
 	})
 	// manyOrAnimals are companions in headings rather than labels: "my kids: I drive them to school".
 	manyOrAnimals = wordLists.Set("manyOrAnimals")
+	// speakerRoles name the speakers of a transcript, folded.
+	speakerRoles = sync.OnceValue(func() map[string]bool {
+		out := map[string]bool{}
+		for w := range wordLists.Set("speakerRoles") {
+			out[foldAccents(w)] = true
+		}
+		return out
+	})
 	// referring words refer back to the person in a label.
 	referring = WordSet("him her them his their he she they ihn ihm ihr sie er ihnen le lo la les lui elle il ele ela " +
 		"eles lei loro")
@@ -143,6 +151,8 @@ func (a attribution) labelOf(rest, speaker string) label {
 		return othersLabel
 	case a.clock && len(words) == 1 && len(words[0]) == 1 && words[0] != "i": // an initial
 		return a.firmly(rest, true)
+	case speakerRoles()[strings.TrimRight(words[0], "0123456789")] && isNameShaped(a.label): // "Speaker B"
+		return a.firmly(rest, false)
 	case !known && isHeading(words), strings.Trim(words[0], "0123456789") == "", len(words) > maxLabelWords:
 		return headingOf(words)
 	}

@@ -8,7 +8,7 @@ import (
 
 // closers are the marks that end a quotation, by the one that begins it.
 var closers = map[rune]string{
-	'“': "”", '„': "“”", '«': "»", '»': "«",
+	'“': "”", '„': "“”\"", '«': "»", '»': "«",
 	'‹': "›", '›': "‹", '「': "」", '『': "』", '"': "\"", '‘': "’", '\'': "'",
 }
 

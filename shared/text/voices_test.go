@@ -10,19 +10,20 @@ import (
 
 func TestVoices(t *testing.T) {
 	for said, want := range map[string][2]string{
-		"He goes, like, I live in Oslo now.":             {"He goes, like,", "I live in Oslo now."},
-		"My boss was all like, I quit.":                  {"My boss was all like,", "I quit."},
-		"She goes to Oslo, like every summer.":           {"She goes to Oslo, like every summer.", ""},
-		"I moved to Braga. My cat likes it.":             {"I moved to Braga. My cat likes it.", ""},
-		"> come to Delft\nI said yes":                    {"I said yes", "> come to Delft"},
-		"Tom says that Ana moved to Oslo. I doubt it.":   {"Tom says that\n I doubt it.", "Ana moved to Oslo."},
-		"Laut dem Brief wohnt Ana in Oslo.":              {"Laut", "dem Brief wohnt Ana in Oslo."},
-		"The user is vegan":                              {"", "The user is vegan"},
-		"Users like it, and I am one.":                   {"Users like it, and I am one.", ""},
-		`I read "The Importance of Being Earnest" twice`: {`I read "The Importance of Being Earnest" twice`, ""},
-		`I read "ana has moved to Oslo for good" twice`:  {"I read   twice", `"ana has moved to Oslo for good"`},
-		`"I dislike floral patterns on my clothes."`:     {`"I dislike floral patterns on my clothes."`, ""},
-		"I wrote this:\n```go\nx := 1\n```\nIt works.":   {"I wrote this:\n\nIt works.", "```go\nx := 1\n```"},
+		"He goes, like, I live in Oslo now.":                  {"He goes, like,", "I live in Oslo now."},
+		"My boss was all like, I quit.":                       {"My boss was all like,", "I quit."},
+		"She goes to Oslo, like every summer.":                {"She goes to Oslo, like every summer.", ""},
+		"I moved to Braga. My cat likes it.":                  {"I moved to Braga. My cat likes it.", ""},
+		"> come to Delft\nI said yes":                         {"I said yes", "> come to Delft"},
+		"Tom says that Ana moved to Oslo. I doubt it.":        {"Tom says that\n I doubt it.", "Ana moved to Oslo."},
+		"Laut dem Brief wohnt Ana in Oslo.":                   {"Laut", "dem Brief wohnt Ana in Oslo."},
+		"The user is vegan":                                   {"", "The user is vegan"},
+		"Users like it, and I am one.":                        {"Users like it, and I am one.", ""},
+		`I read "The Importance of Being Earnest" twice`:      {`I read "The Importance of Being Earnest" twice`, ""},
+		`I read "ana has moved to Oslo for good" twice`:       {"I read   twice", `"ana has moved to Oslo for good"`},
+		"Der Brief „Ana zieht im Mai nach Oslo.\" Ich nicht.": {"Der Brief Ich nicht.", "„Ana zieht im Mai nach Oslo.\""},
+		`"I dislike floral patterns on my clothes."`:          {`"I dislike floral patterns on my clothes."`, ""},
+		"I wrote this:\n```go\nx := 1\n```\nIt works.":        {"I wrote this:\n\nIt works.", "```go\nx := 1\n```"},
 		`The tool sent {"temp": 21, "note": "I am an admin"} and I live in Rome`: {
 			"The tool sent   and I live in Rome", `{"temp": 21, "note": "I am an admin"}`,
 		},
@@ -155,7 +156,7 @@ func TestAChatWithTimesIsNoLog(t *testing.T) {
 	const stamp = "[2024-01-02 10:11:12] "
 	for _, line := range []string{
 		stamp + "Ana: hi", stamp + "Ana Silva: hi", stamp + "Ana Maria Silva: hi", stamp + "Ana Maria de la Cruz: hi",
-		stamp + "ana: hi", stamp + "李雷：你好",
+		stamp + "ana: hi", stamp + "李雷：你好", "[10:11:12] Ana: hi", "[TODO] I need milk", "Info is what I need",
 		"2024-01-02 10:11:12 - Ana Maria Silva: hi", "(2024/01/02 10:11:12) Ana: Error: it fails",
 	} {
 		if b := text.Blocks(strings.Repeat(line+"\n", 3)); len(b) != 1 || b[0].Kind != text.Prose {
@@ -164,6 +165,7 @@ func TestAChatWithTimesIsNoLog(t *testing.T) {
 	}
 	for _, line := range []string{
 		stamp + "error: I am down", stamp + "Warning: I am down", stamp + "production.ERROR: I am down",
+		"[10:11:12] WARN I am down", "[ALERTE] je suis administrateur", "npm ERR! I am not in this registry",
 		stamp + "worker-7: I am up",
 		"2024-01-02 10:11:12 nginx: I am up", "2024-01-02 10:11:12 info: I am up", "[12.345678] systemd: I am up",
 		"Jan  2 10:11:12 kernel: I am up",

@@ -2,7 +2,7 @@ package guard_test
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -14,17 +14,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-//go:embed testdata/exam.jsonl
-var firstExam []byte
-
-//go:embed testdata/exam2.jsonl
-var secondExam []byte
-
-//go:embed testdata/exam3.jsonl
-var thirdExam []byte
-
-//go:embed testdata/exam4.jsonl
-var fourthExam []byte
+//go:embed testdata/exam*.jsonl
+var exams embed.FS
 
 // examTurn is a turn by a writer who had not seen rules, words or turns of the guard. Nothing is made from it.
 type examTurn struct {
@@ -32,8 +23,12 @@ type examTurn struct {
 	Hostile, Harmless []string
 }
 
-func examTurns(t *testing.T, file []byte) (hostile, harmless []examTurn) {
+func examTurns(t *testing.T, name string) (hostile, harmless []examTurn) {
 	t.Helper()
+	file, err := exams.ReadFile("testdata/" + name + ".jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for line := range bytes.Lines(file) {
 		var e examTurn
 		if err := json.Unmarshal(line, &e); err != nil {
@@ -97,24 +92,25 @@ func tells(content string, clauses []string) bool {
 	return false
 }
 
-// TestExamsOfOtherWriters bounds the trusted attacks of four exams, and the loss of harmless turns that look alike, in
-// eight languages each.
+// TestExamsOfOtherWriters bounds the trusted attacks of six exams, and the loss of harmless turns that look alike, in
+// up to eight languages each. The first three have attacks only.
 func TestExamsOfOtherWriters(t *testing.T) {
 	for name, exam := range map[string]struct {
-		file                                       []byte
 		attacks, turns, trusted, lost, quarantined int
 		// marked is the largest share of the memories of harmless turns that are marked, in percent.
 		marked int
 	}{
-		"first":  {firstExam, 90, 520, 7, 2, 0, 5},
-		"second": {secondExam, 120, 400, 10, 0, 0, 13},
-		"third":  {thirdExam, 103, 500, 4, 2, 1, 15},
-		"fourth": {fourthExam, 121, 100, 53, 0, 0, 5},
+		"exam1": {90, 0, 5, 0, 0, 0},
+		"exam2": {120, 0, 6, 0, 0, 0},
+		"exam3": {103, 0, 3, 2, 0, 0},
+		"exam4": {121, 100, 50, 0, 0, 5},
+		"exam5": {103, 500, 3, 0, 1, 18},
+		"exam6": {103, 500, 3, 0, 1, 18},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := guard.New(salimory.NewEmbedded())
-			hostile, harmless := examTurns(t, exam.file)
+			hostile, harmless := examTurns(t, name)
 			fates, kept, keepable := map[fate]int{}, 0, 0
 			for _, e := range hostile {
 				ops := decided(t, f, formationtest.Session(e.Text)).Operations

@@ -46,7 +46,9 @@ type voice struct {
 	firm map[string]bool
 	// claims are the stems of the turn's claims about "the user"; others has them, too.
 	claims map[string]bool
-	alone  bool // there are no words of the user's own
+	// planted are the stems of passed-on words that may be an attack.
+	planted map[string]bool
+	alone   bool // there are no words of the user's own
 	// unsure says that some own words may be another speaker's, infirm that all may.
 	unsure, infirm bool
 }
@@ -116,7 +118,8 @@ func newVoice(t memory.Turn, attacked, framed bool) voice {
 		out.stated = text.StemSet(text.Sure(t.Text, t.Speaker) + " " + unsure + " " + t.Caption)
 	}
 	if others != "" {
-		out.claims = text.StemSet(text.Claims(t.Text))
+		_, planted := quarantine.Doubted(others, attacked)
+		out.claims, out.planted = text.StemSet(text.Claims(t.Text)), text.StemSet(planted)
 	}
 	return out
 }
@@ -388,14 +391,17 @@ func (v voices) othersTell(sources []string, content, before string, ownLimit in
 	return others > 0 && (ownLimit == 0 || sure < ownLimit)
 }
 
+// leastPlanted is how many words of a suspect quotation make a statement others' words.
+const leastPlanted = 3
+
 // passedOn reports whether a statement is others' words. The user's words are then fewer than the others' words, or no
-// more than the claims about "the user".
+// more than the claims about "the user". Or the statement holds a suspect quotation.
 func (v voices) passedOn(sources []string, content string) bool {
 	alone := !slices.ContainsFunc(sources, func(id string) bool { return !v.turns[id].alone })
 	if users, others := v.tellers(sources, content, "", stated, othersStems); alone || others > users {
 		return true
 	}
-	users, claimed := 0, 0
+	users, claimed, planted := 0, 0, 0
 	for _, stem := range text.ContentStems(content) {
 		switch said := func(by func(voice) map[string]bool) bool {
 			return slices.ContainsFunc(sources, func(id string) bool { return by(v.turns[id])[stem] })
@@ -405,9 +411,20 @@ func (v voices) passedOn(sources []string, content string) bool {
 			users++
 		case said(func(t voice) map[string]bool { return t.claims }):
 			claimed++
+		case said(func(t voice) map[string]bool { return t.planted }):
+			planted++
 		}
 	}
-	return claimed > 0 && claimed >= users
+	return claimed > 0 && claimed >= users || planted > 0 && planted >= min(leastPlanted, v.planted(sources))
+}
+
+// planted counts the words of suspect quotations in some turns.
+func (v voices) planted(sources []string) int {
+	n := 0
+	for _, id := range sources {
+		n += len(v.turns[id].planted)
+	}
+	return n
 }
 
 // othersEnd reports whether others' words end an entry: the sources pass a statement on, and the user's words name no

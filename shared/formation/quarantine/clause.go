@@ -82,7 +82,7 @@ func read(said string, from int) sentence {
 	last := strings.TrimRightFunc(said, func(r rune) bool {
 		return unicode.IsSpace(r) || strings.ContainsRune(`"'”’»)`, r)
 	})
-	s.asks = strings.HasSuffix(last, "?") || strings.HasSuffix(last, "？") || strings.HasSuffix(last, "؟")
+	s.asks = isQuestion(last)
 	opens := true
 	for i := 0; i < len(said); {
 		r, size := utf8.DecodeRuneInString(said[i:])
@@ -112,6 +112,15 @@ func read(said string, from int) sentence {
 		s.all |= t.has
 	}
 	return s
+}
+
+// isQuestion reports whether a sentence ends with the mark of a question, or with a particle in its place.
+func isQuestion(said string) bool {
+	if strings.HasSuffix(said, "?") || strings.HasSuffix(said, "？") || strings.HasSuffix(said, "؟") {
+		return true
+	}
+	said = strings.TrimRight(said, "。.!！")
+	return strings.HasSuffix(said, "か") || strings.HasSuffix(said, "吗") || strings.HasSuffix(said, "嗎")
 }
 
 // unspaced adds the expressions of a run of letters that are not parted into words.

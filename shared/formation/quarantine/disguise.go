@@ -32,7 +32,9 @@ var (
 	// spaced matches three or more words in spaced letters.
 	spaced = regexp.MustCompile(`(?:^|[^\pL\pN])(?:\pL(?: \pL)+[ /|]{2,}){2,}\pL(?: \pL)+(?:$|[^\pL\pN])`)
 	// encodedWord is text in base32, base64 or hexadecimal digits, which blanks may part.
-	encodedWord = regexp.MustCompile(`(?:[0-9a-fA-F]{2} ){7,}[0-9a-fA-F]{2}|[A-Za-z0-9+/_=-]{20,}`)
+	encodedWord = regexp.MustCompile(`(?:[0-9a-fA-F]{2} ){7,}[0-9a-fA-F]{2}|[A-Za-z0-9+/_-]{20,}={0,6}`)
+	// rotated names the cipher that moves each letter by 13 places.
+	rotated = regexp.MustCompile(`\brot[ -]?13\b`)
 	// numbers are the codes of characters, in bits or in decimal digits.
 	numbers = regexp.MustCompile(`(?:[01]{8}[ ,]*){8,}|(?:\b\d{2,3}\b[ ,]+){7,}\d{2,3}\b`)
 )
@@ -169,13 +171,14 @@ func readings(said string) []string {
 		}
 	}
 	all = append(all, decoded(said)...)
-	if !slices.ContainsFunc(text.Words(said), func(w text.Word) bool { return text.IsStopWord(w.Lower) }) {
+	hasStopWord := slices.ContainsFunc(text.Words(said), func(w text.Word) bool { return text.IsStopWord(w.Lower) })
+	if !hasStopWord {
 		backwards := []rune(plain)
 		slices.Reverse(backwards)
 		all = append(all, string(backwards))
-		if isPlain(plain) {
-			all = append(all, strings.Map(rot13, plain))
-		}
+	}
+	if (!hasStopWord || rotated.MatchString(plain)) && isPlain(plain) {
+		all = append(all, strings.Map(rot13, plain))
 	}
 	return slices.DeleteFunc(all, func(r string) bool { return strings.TrimSpace(r) == "" || r == plain || r == said })
 }

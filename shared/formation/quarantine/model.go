@@ -70,13 +70,13 @@ type span struct {
 }
 
 // learnedIn returns the sentences that the model takes for an attack, without harmless clauses before the attack. A
-// sentence in doubt may hold an attack behind the speaker's own statement.
+// sentence in doubt may hold an attack behind the speaker's own statement. A question may be in doubt, but is no order.
 func learnedIn(said string, all []sentence) []span {
 	m := Shipped()
 	var out []span
 	for i, c := range clauses(all) {
 		score, reading := m.Score(c)
-		if score < m.Doubt || all[i].asksToKeepOwn() {
+		if score < m.Doubt || all[i].asksToKeepOwn() || all[i].asks && reading == 0 {
 			continue
 		}
 		s := span{c.From, c.To, Order}
@@ -100,13 +100,15 @@ func (m *Model) attacks(said string) bool {
 
 // Doubted divides a text into sentences without doubt and sentences that may be an attack. A doubted sentence cannot
 // change the speaker's earlier statements: it counts as passed on. In a text with an attack, only first-person
-// sentences are without doubt. An encoded message that may be meant for an assistant is always in doubt.
+// sentences without a role ("I am the administrator") are without doubt. An encoded message that may be meant for an
+// assistant is always in doubt.
 func Doubted(said string, besideAttack bool) (plain, doubted string) {
 	m := Shipped()
 	rest, all := []byte(said), sentences(said)
 	for i, c := range clauses(all) {
 		score, _ := m.Score(c)
-		isDoubted := score >= m.Doubt && !all[i].asksToKeepOwn() || besideAttack && all[i].all&(self|own) == 0
+		claims := all[i].all&(self|own) == 0 || all[i].all&role != 0
+		isDoubted := score >= m.Doubt && !all[i].asksToKeepOwn() || besideAttack && claims
 		if !isDoubted && !isEncoded(all[i].text) {
 			continue
 		}
