@@ -22,7 +22,7 @@ import (
 // QuarantineOptions are the options of a model of attacks. The record in the model's file has them.
 type QuarantineOptions struct {
 	Seed   uint64  `json:"seed" use:"draws the order of learning"`
-	Alarms float64 `json:"alarms" range:"(0,1)" use:"share of harmless turns that the threshold takes for an attack"`
+	Alarms float64 `json:"alarms" range:"(0,1)" use:"share of a new writer's harmless turns that the threshold takes for an attack"`
 	// A doubted sentence counts as passed on.
 	Doubts float64 `json:"doubts" range:"(0,1)" use:"share of harmless turns that have a doubted sentence, at least that of the alarms"`
 	// The dialogues, and the other corpora beside them, have users' turns and requests.
@@ -37,9 +37,10 @@ type QuarantineRecord struct {
 	Turns   int    `json:"turns"`
 	Attacks int    `json:"attacks"`
 	Digest  string `json:"digest"`
-	// Mixed is measured on five folds of all writers. The threshold is chosen on them.
+	// Mixed is measured on five folds of all writers. The lower threshold is chosen on them.
 	Mixed AttackFigures `json:"mixed"`
-	// Writers and Languages are measured at the same threshold by models trained without the writer, or the language.
+	// Writers and Languages are measured at the same thresholds by models trained without the writer, or the language. The
+	// higher threshold is chosen on the writers.
 	Writers   map[string]AttackFigures `json:"writers"`
 	Languages map[string]AttackFigures `json:"languages"`
 }
@@ -259,9 +260,10 @@ func Quarantine(_ context.Context, o QuarantineOptions) (Made, error) {
 		return Made{}, err
 	}
 	mixed := scoredApart(turns, plain, o, func(i int) string { return strconv.Itoa(i % mixedFolds) })
-	at := thresholds{thresholdFor(mixed, o.Alarms), thresholdFor(mixed, o.Doubts)}
+	writers := scoredApart(turns, plain, o, func(i int) string { return turns[i].turn.Batch })
+	at := thresholds{thresholdFor(writers, o.Alarms), thresholdFor(mixed, o.Doubts)}
 	r.Mixed = attackFigures(map[string][]scoredTurn{"": slices.Concat(slices.Collect(maps.Values(mixed))...)}, at)[""]
-	r.Writers = attackFigures(scoredApart(turns, plain, o, func(i int) string { return turns[i].turn.Batch }), at)
+	r.Writers = attackFigures(writers, at)
 	r.Languages = attackFigures(scoredApart(turns, plain, o, func(i int) string { return turns[i].turn.Lang }), at)
 	m := learnAttacks(append(slices.Clone(turns), plain...), o)
 	m.Threshold, m.Doubt = at.held, at.doubted

@@ -80,15 +80,29 @@ func opensVerb(lower string) bool {
 	return len(lower) > least && slices.ContainsFunc(readers(), func(r reader) bool { return r.verbs[lower] })
 }
 
+// bareVerbs ask for other words for a text, without an object. objectVerbs need an object: "Resume: vivo en Oslo" is a
+// statement.
+const (
+	bareVerbs   = `translate|proof-?read|summari[sz]e|rephrase|rewrite|correct`
+	objectVerbs = `paraphrase|reword|shorten|soften|übersetzen?|kürzen?|fasse?|formuliere?|traduc[ei]|traduzca|traduis|traduisez` +
+		`|traduza?|resum[ea]|résumez?|riassumi|reformul[ea]z?|raccourcis|adoucis|acorta|suaviza|encurta|accorcia|vertaal|vat` +
+		`|kort|herschrijf|przetłumacz|skróć|streść|переведи|сократи|перепиши`
+)
+
 var (
 	// work asks for a text to be worked on.
-	work = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:proof-?read|translate|summari[sz]e|rephrase|paraphrase|rewrite` +
-		`|reword|correct|edit|polish|shorten` +
-		`|(?:check|fix) the (?:grammar|spelling|text|wording)|(?:reply|respond) to this|übersetzen?|übersetzt` +
+	work = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:` + bareVerbs + `|` + objectVerbs +
+		`|edit|polish|(?:check|fix) the (?:grammar|spelling|text|wording)|(?:reply|respond) to this|übersetzt` +
 		`|korrigieren?|korrekturlesen|zusammenfassen|umformulieren` +
 		`|traduc\pL+|traduz\pL*|tradui\pL*|corrige\pL*|corregir|corrij\pL+|corrigir|correggi\pL*|correggere` +
 		`|resume\pL*|resumir|résume\pL*|riassum\pL+|reformul\pL+` +
-		`|relis\pL*|relire|revisar?|vertaal|vertalen|samenvatten|переведи|исправь)[\s\pZ?:.]`)
+		`|relis\pL*|relire|revisar?|vertalen|samenvatten|исправь)[\s\pZ?:.]`)
+	// given is the text after the colon of a request to work on it.
+	given = regexp.MustCompile(`(?is)^[\s\pZ]*(?:please |can you |could you |bitte |por favor |per favore |请|请帮我)?` +
+		`(?:(?:` + bareVerbs + `)(?:[^\pL\pM\pN.!?:\n][^.!?:\n]*)?` +
+		`|(?:` + objectVerbs + `)[\s\pZ]+[\pL\pN][^.!?:\n]*` +
+		`|(?:翻译|缩短|润色|概括|改写)[^。！？：:\n]*|(?:[\pL\pN]+ ){0,3}(?:줄여|요약해|번역해|고쳐|다듬어)[\s\pZ]*(?:줘|주세요)?)` +
+		`(?::[\s\pZ]|：)(.+)$`)
 	// pointing words say that the text to work on follows.
 	pointing = wordLists.Set("pointing")
 )

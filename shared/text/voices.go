@@ -17,9 +17,6 @@ var (
 		`(?:[ \t][^\n]*)?(?::|-[\s\pZ]*)[^\n]*\n(?:(?s).*))`)
 	// inlineData is an object or a list of objects in JSON within a line.
 	inlineData = regexp.MustCompile(`\[?\{[\s\pZ]*"[^{}\n]*"[\s\pZ]*:[^{}\n]*\}(?:[\s\pZ]*,?[\s\pZ]*\{[^{}\n]*\})*\]?`)
-	// given is the text after the colon of a request to work on it.
-	given = regexp.MustCompile(`(?is)^[\s\pZ]*(?:please |can you |could you )?` +
-		`(?:translate|proofread|rephrase|rewrite|summari[sz]e|correct)(?:[^\pL\pM\pN.!?:\n][^.!?:\n]*)?:[\s\pZ](.+)$`)
 	// passedLine is a line of a quoted mail, of a role or tool, of markup or of data.
 	passedLine = regexp.MustCompile(
 		`(?i)^[\s\pZ]*(?:>|[{<][^\s\pZ]|\[\{|[^\pL\pN]{0,3}(?:system|assistant|ai|bot|developer` +
@@ -174,7 +171,7 @@ func part(s, speaker string) *parted {
 		p.pass(at.from, at.to, passedOn, '\n')
 	}
 	p.doubt(0, unsure)
-	if strings.Contains(s, ":") {
+	if strings.ContainsAny(s, ":：") {
 		if at := given.FindStringSubmatchIndex(s); at != nil {
 			end = at[2]
 			p.pass(end, len(s), passedOn, '\n')

@@ -28,20 +28,25 @@ func halves(corpus string) map[string][]string {
 	return out
 }
 
-// TestOrdersInEightLanguagesAreHeld allows few misses: the other rules of the guard hold without the recogniser.
+// TestOrdersInEightLanguagesAreHeld allows few misses, and fewer that are not even doubted: the other rules of the guard
+// hold without the recogniser.
 func TestOrdersInEightLanguagesAreHeld(t *testing.T) {
 	total := 0
 	for half, said := range halves(hostileText) {
-		missed := 0
+		missed, trusted := 0, 0
 		for _, s := range said {
 			total++
-			if _, ok := quarantine.Text(s); !ok {
-				missed++
-				t.Logf("%s: %q passes", half, s)
+			if _, ok := quarantine.Text(s); ok {
+				continue
+			}
+			missed++
+			t.Logf("%s: %q passes", half, s)
+			if doubtedIn(s) == "" {
+				trusted++
 			}
 		}
-		if most := len(said) * 5 / 100; missed > most {
-			t.Errorf("%s: %d of %d orders pass, want %d at most", half, missed, len(said), most)
+		if 100*missed > 8*len(said) || 100*trusted > len(said) {
+			t.Errorf("%s: %d of %d orders pass, %d without doubt", half, missed, len(said), trusted)
 		}
 	}
 	if total < 120 {
