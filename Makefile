@@ -82,7 +82,7 @@ TEST := -vet=off -timeout 20m
 RACED = $(call slow_first,$(addprefix ./,$(filter-out lab/%,$(shell cat test/layers/raced.txt))))
 REST = $(call slow_first,$(filter-out $(RACED),$(shell $(GO) list -f '.{{slice .ImportPath (len .Module.Path)}}' ./...)))
 # Packages with long waits start first, the longest before the others, in parallel with packages that compute.
-SLOW := ./test/fault ./test/e2e ./shared/store/bank/weaviate ./test/erasure ./local/servers ./test/servers ./workflows/consolidation
+SLOW := ./test/fault ./shared/store/bank/weaviate ./test/erasure ./test/e2e ./local/servers ./test/servers ./workflows/consolidation
 slow_first = $(foreach p,$(SLOW),$(filter $(p),$(1))) $(filter-out $(SLOW),$(1))
 
 .PHONY: test
@@ -93,6 +93,13 @@ test: servers ## test the product on embedded servers
 .PHONY: test-raced
 test-raced:
 	CGO_ENABLED=$(if $(RACE),1,0) $(GOTEST) $(RACE) $(TEST) $(TESTFLAGS) $(RACED)
+
+# Tests of the whole system that do much at once. `make test` runs all tests of test/e2e without the race detector.
+RACED_E2E := AtOnce|ArrivesAgain|TakesItsPlace|GoesTheWholeWay|PolicyRemembers|HadToDoWithout|AreKeyedBy
+
+.PHONY: test-raced-e2e
+test-raced-e2e: servers ## run the concurrent tests of the whole system with the race detector
+	CGO_ENABLED=$(if $(RACE),1,0) $(GOTEST) $(RACE) $(TEST) -run '$(RACED_E2E)' $(TESTFLAGS) ./test/e2e
 
 .PHONY: test-rest
 test-rest:

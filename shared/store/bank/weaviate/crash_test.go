@@ -98,7 +98,7 @@ func rest(t *testing.T, method, url string, in, out any) {
 // crashes is the number of kills of the server, and writers is the number of parallel writers. In most runs, this
 // interrupts some write between an object and its index rows. Long texts widen that gap: data larger than the
 // server's buffers is on the disk first.
-const crashes, writers = 4, 16
+const crashes, writers = 2, 32
 
 // TestAWriteIsRepeatedAfterACrash kills the server during writes, and repeats the interrupted writes, as
 // consolidation does.

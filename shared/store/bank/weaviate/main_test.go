@@ -2,6 +2,7 @@ package weaviate_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -38,6 +39,10 @@ func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	if server, err = servers.StartWeaviate(ctx, process.Options{Dir: dir, Log: os.Stderr}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if err := flag.Set("rapid.checks", "25"); err != nil { // each draw writes to a server
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
