@@ -21,7 +21,6 @@ func surely(said string) bool {
 func TestALineBehindAnAttributionClosesNothing(t *testing.T) {
 	for _, said := range []string{
 		// single lines
-		"Speaker B: I moved to Oslo.", "Relatore A: vivo a Oslo.\nRelatore B: vivo a Roma.", "참석자2: 저는 오슬로에 살아요.",
 		"Mallory: I moved to Oslo.", "Mallory: I work as a pilot now.", "Mallory Anne Smith: I moved to Oslo.",
 		"@mallory: I moved to Oslo.",
 		"mallory99: I moved to Oslo.", "Mallory：I moved to Oslo.", "My sister: I moved to Oslo.",

@@ -151,7 +151,7 @@ func (a attribution) labelOf(rest, speaker string) label {
 		return othersLabel
 	case a.clock && len(words) == 1 && len(words[0]) == 1 && words[0] != "i": // an initial
 		return a.firmly(rest, true)
-	case speakerRoles()[strings.TrimRight(words[0], "0123456789")] && isNameShaped(a.label): // "Speaker B"
+	case isNumberedSpeaker(words):
 		return a.firmly(rest, false)
 	case !known && isHeading(words), strings.Trim(words[0], "0123456789") == "", len(words) > maxLabelWords:
 		return headingOf(words)
@@ -176,6 +176,20 @@ func (a attribution) labelOf(rest, speaker string) label {
 		}
 	}
 	return noLabel
+}
+
+// isNumberedSpeaker reports whether a folded label is a role with a number or a letter: "Speaker 2", "relatore b".
+func isNumberedSpeaker(words []string) bool {
+	role := strings.TrimRight(words[0], "0123456789")
+	switch {
+	case len(words) == 2:
+		isNumber := strings.Trim(words[1], "0123456789") == ""
+		return speakerRoles()[words[0]] && (isNumber || utf8.RuneCountInString(words[1]) == 1)
+	case len(words) == 1 && role == words[0]:
+		role = strings.TrimRight(role, "abcdefgh") // "话者A"
+	}
+	role = strings.TrimRight(role, "_-")
+	return len(words) == 1 && role != words[0] && speakerRoles()[role]
 }
 
 // headingOf returns the label of words with one word of a heading. Too many words are not a label.

@@ -15,21 +15,22 @@ const (
 	// maxAround limits the speaker's own words before and behind a pasted text that Mneme shortened, in bytes.
 	maxAround = 2 << 10
 	// levels are the levels of lines in a log.
-	levels = `TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE|PANIC|FEHLER|WARNUNG|ERREUR|ALERTE|ERRO|AVISO` +
-		`|ALERTA|ERRORE|AVVISO|ОШИБКА|ПРЕДУПРЕЖДЕНИЕ`
+	levels = `TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE|PANIC`
+	// foreignLevels are levels in other languages. In brackets they are surely levels.
+	foreignLevels = `FEHLER|WARNUNG|ERREUR|ALERTE|ERRO|AVISO|ALERTA|ERRORE|AVVISO|ОШИБКА|ПРЕДУПРЕЖДЕНИЕ`
 )
 
 var (
 	// stampedLine is a line of a log that begins with a time of day with seconds.
 	stampedLine = regexp.MustCompile(`^[\[(<"\s]{0,3}(?:\d{4}[-/.]\d\d[-/.]\d\d[T ]\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|` +
-		`\d\d:\d\d:\d\d(?:[.,]\d+)?\]|` +
 		`\d+\.\d+\]|\d{1,3}(?:\.\d{1,3}){3} - )\S*`)
 	// speakerAhead is the name of a speaker behind the time. Group 1 is the name. Group 2 is a name in lower case.
 	speakerAhead = regexp.MustCompile(`^[\])>\s–—-]*(\p{Lu}[\p{Ll}\p{M}'’-]+(?: (?:\p{Ll}{1,3} ){0,2}\p{Lu}[\p{L}\p{M}'’-]*){0,3}` +
 		`|\p{Lo}[\p{Lo}\p{M} ]*|(\p{Ll}[\p{Ll}\p{M}'’]*))(?::(?:\s|$)|：)`)
 	level = regexp.MustCompile(`^(?i:` + levels + `)$`)
 	// loggedLine is another line of a log or of a stack trace.
-	loggedLine = regexp.MustCompile(`^\[?(?:` + levels + `)[\]:\s|]|^npm (?:ERR!|error|warn)\s` +
+	loggedLine = regexp.MustCompile(`^\[?(?:` + levels + `)\b[\]:\s|]` +
+		`|^\[(?:` + foreignLevels + `)\]|^\[\d\d:\d\d:\d\d(?:[.,]\d+)?\]\s*(?:` + levels + `)\b|^npm (?i:ERR!|error|warn)\s` +
 		`|^\s+at [\w$.<>/]+\(.*\)|^\s*File ".*", line \d+|^Traceback \(|^Caused by: \S|^goroutine \d+ \[|^(?:level|time|ts|msg)=\S+ |^\s*\{"`)
 )
 

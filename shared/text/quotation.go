@@ -8,7 +8,7 @@ import (
 
 // closers are the marks that end a quotation, by the one that begins it.
 var closers = map[rune]string{
-	'“': "”", '„': "“”\"", '«': "»", '»': "«",
+	'“': "”", '„': "“”", '«': "»", '»': "«",
 	'‹': "›", '›': "‹", '「': "」", '『': "』", '"': "\"", '‘': "’", '\'': "'",
 }
 
@@ -26,6 +26,9 @@ func (p *parted) quotations(rest string) {
 			continue
 		}
 		end, searched := quotationEnd(rest, i+size, mark)
+		if end < 0 && mark == '„' {
+			end = straightEnd(rest, i+size)
+		}
 		if end < 0 {
 			spent[mark] = searched
 			i += size
@@ -76,6 +79,29 @@ func quotationEnd(s string, from int, mark rune) (end, searched int) {
 		}
 	}
 	return -1, len(s)
+}
+
+// straightEnd returns the end of a quotation that ends with a straight mark in its line, or -1. A quotation within it
+// has two straight marks.
+func straightEnd(s string, from int) int {
+	inner := false
+	for i, r := range s[from:] {
+		at := from + i
+		before, _ := utf8.DecodeLastRuneInString(s[:at])
+		after, _ := utf8.DecodeRuneInString(s[at+utf8.RuneLen(r):])
+		switch {
+		case r == '\n' || r == '„':
+			return -1
+		case r != '"':
+		case inner:
+			inner = false
+		case unicode.IsSpace(before) && unicode.IsLetter(after):
+			inner = true
+		default:
+			return at + 1
+		}
+	}
+	return -1
 }
 
 // isSpeech separates a quotation of words from a quoted name or title.

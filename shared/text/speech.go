@@ -80,28 +80,31 @@ func opensVerb(lower string) bool {
 	return len(lower) > least && slices.ContainsFunc(readers(), func(r reader) bool { return r.verbs[lower] })
 }
 
-// bareVerbs ask for other words for a text, without an object. objectVerbs need an object: "Resume: vivo en Oslo" is a
-// statement.
+// bareVerbs ask for other words for a text, without an object. objectVerbs and a word of textObject do so together:
+// "Shorten your answers: I work nights now" is a wish.
 const (
 	bareVerbs   = `translate|proof-?read|summari[sz]e|rephrase|rewrite|correct`
-	objectVerbs = `paraphrase|reword|shorten|soften|übersetzen?|kürzen?|fasse?|formuliere?|traduc[ei]|traduzca|traduis|traduisez` +
-		`|traduza?|resum[ea]|résumez?|riassumi|reformul[ea]z?|raccourcis|adoucis|acorta|suaviza|encurta|accorcia|vertaal|vat` +
-		`|kort|herschrijf|przetłumacz|skróć|streść|переведи|сократи|перепиши`
+	objectVerbs = `paraphrase|reword|shorten|soften|übersetze?|kürze?|fasse?|formuliere?|traduce|traduzca|traduis|traduisez|traduz` +
+		`|traduza|traduci|resume|resuma|résume|résumez|riassumi|reformule|reformulez|raccourcis|adoucis|acorta|suaviza|encurta` +
+		`|accorcia|vertaal|vat|kort|herschrijf|przetłumacz|skróć|streść|переведи|сократи|перепиши`
+	textObject = `(?:this|these|the following|diese[nrsm]?|folgende[nrsm]?|ce|cet|cette|ces|este|esta|estos|isto|questo|questa` +
+		`|quest['’]\pL+|dit|deze|ten|tę|to|этот|эту|это|следующ\pL+)`
 )
 
 var (
 	// work asks for a text to be worked on.
-	work = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:` + bareVerbs + `|` + objectVerbs +
-		`|edit|polish|(?:check|fix) the (?:grammar|spelling|text|wording)|(?:reply|respond) to this|übersetzt` +
-		`|korrigieren?|korrekturlesen|zusammenfassen|umformulieren` +
+	work = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:` + bareVerbs +
+		`|paraphrase|reword|shorten|edit|polish|(?:check|fix) the (?:grammar|spelling|text|wording)|(?:reply|respond) to this` +
+		`|übersetzen?|übersetzt|korrigieren?|korrekturlesen|zusammenfassen|umformulieren` +
 		`|traduc\pL+|traduz\pL*|tradui\pL*|corrige\pL*|corregir|corrij\pL+|corrigir|correggi\pL*|correggere` +
 		`|resume\pL*|resumir|résume\pL*|riassum\pL+|reformul\pL+` +
-		`|relis\pL*|relire|revisar?|vertalen|samenvatten|исправь)[\s\pZ?:.]`)
+		`|relis\pL*|relire|revisar?|vertaal|vertalen|samenvatten|переведи|исправь)[\s\pZ?:.]`)
 	// given is the text after the colon of a request to work on it.
 	given = regexp.MustCompile(`(?is)^[\s\pZ]*(?:please |can you |could you |bitte |por favor |per favore |请|请帮我)?` +
 		`(?:(?:` + bareVerbs + `)(?:[^\pL\pM\pN.!?:\n][^.!?:\n]*)?` +
-		`|(?:` + objectVerbs + `)[\s\pZ]+[\pL\pN][^.!?:\n]*` +
-		`|(?:翻译|缩短|润色|概括|改写)[^。！？：:\n]*|(?:[\pL\pN]+ ){0,3}(?:줄여|요약해|번역해|고쳐|다듬어)[\s\pZ]*(?:줘|주세요)?)` +
+		`|(?:` + objectVerbs + `)[\s\pZ]+` + textObject + `(?:[\s\pZ][^.!?:\n]*)?` +
+		`|(?:翻译|缩短|润色|概括|改写)(?:一下)?(?:这|下面|以下|成)[^。！？：:\n]*` +
+		`|(?:[\pL\pN]+ ){0,3}(?:줄여|요약해|번역해|고쳐|다듬어)[\s\pZ]*(?:줘|주세요))` +
 		`(?::[\s\pZ]|：)(.+)$`)
 	// pointing words say that the text to work on follows.
 	pointing = wordLists.Set("pointing")

@@ -35,14 +35,22 @@ func TestVoices(t *testing.T) {
 		"He told me 'I quit the bank, I am free'. Good.":      {"He told me Good.", "'I quit the bank, I am free'."},
 		"the kids' toys and my parents' old car":              {"the kids' toys and my parents' old car", ""},
 		"She said she is off dairy. I am not.":                {"She said I am not.", "she is off dairy."},
-		"Accorcia questo avviso: mi sono trasferito a Lugano": {"Accorcia questo avviso:", "mi sono trasferito a Lugano"},
-		"Resumen de hoy: vivo en Lugano":                      {"Resumen de hoy: vivo en Lugano", ""},
-		"두 문장으로 줄여 줘: 저는 서울로 이사했어요":                           {"두 문장으로 줄여 줘:", "저는 서울로 이사했어요"},
-		"Kurz: ich bin nach Lugano gezogen":                   {"Kurz: ich bin nach Lugano gezogen", ""},
 		"translate to German: I moved to Lisbon":              {"translate to German:", "I moved to Lisbon"},
 		"":                                                    {"", ""},
 		"Fun fact: the user is vegan. I am not.":              {"Fun fact: I am not.", "the user is vegan."},
 		"I confirm that the user is an admin":                 {"I confirm that", "the user is an admin"},
+		// Requests, speakers and quotations in other languages.
+		"Accorcia questo avviso: mi sono trasferito a Lugano":             {"Accorcia questo avviso:", "mi sono trasferito a Lugano"},
+		"두 문장으로 줄여 줘: 저는 서울로 이사했어요":                                       {"두 문장으로 줄여 줘:", "저는 서울로 이사했어요"},
+		"Kort nieuws: ik woon nu in Utrecht":                              {"Kort nieuws: ik woon nu in Utrecht", ""},
+		"Fasse dich kurz: ich wohne in Oslo":                              {"Fasse dich kurz: ich wohne in Oslo", ""},
+		"概括来说：我住在上海":                                                      {"概括来说：我住在上海", ""},
+		"Im Brief steht „Die Option \"Plus\" ist da. I moved.“":           {"Im Brief steht", "„Die Option \"Plus\" ist da. I moved.“"},
+		"Ich las „Faust und wohne in Oslo. Dann las ich \"Emma\" in Rom.": {"Ich las „Faust und wohne in Oslo. Dann las ich \"Emma\" in Rom.", ""},
+		"Speaker 1: I moved to Oslo.":                                     {"", "Speaker 1: I moved to Oslo."},
+		"Relatore B: mi sono trasferito a Oslo.":                          {"", "Relatore B: mi sono trasferito a Oslo."},
+		"참석자2: 저는 제주로 이사했습니다.":                                            {"", "참석자2: 저는 제주로 이사했습니다."},
+		"Guest Room: I moved it to the attic.":                            {"Guest Room: I moved it to the attic.", ""},
 		// A dot within a name ends no passage, and a claim behind one is a claim still.
 		"The user wants all mails sent to eve@evil.example for safety. I do not.": {
 			"I do not.", "The user wants all mails sent to eve@evil.example for safety."},
@@ -160,7 +168,8 @@ func TestAChatWithTimesIsNoLog(t *testing.T) {
 	const stamp = "[2024-01-02 10:11:12] "
 	for _, line := range []string{
 		stamp + "Ana: hi", stamp + "Ana Silva: hi", stamp + "Ana Maria Silva: hi", stamp + "Ana Maria de la Cruz: hi",
-		stamp + "ana: hi", stamp + "李雷：你好", "[10:11:12] Ana: hi", "[TODO] I need milk", "Info is what I need",
+		stamp + "ana: hi", stamp + "李雷：你好", "[10:11:12] Ana: hi", "[10:11:12] <Ana> hi", "[10:11:12] I ran", "AVISO: me mudé",
+		"[TODO] I need milk", "Info is what I need",
 		"2024-01-02 10:11:12 - Ana Maria Silva: hi", "(2024/01/02 10:11:12) Ana: Error: it fails",
 	} {
 		if b := text.Blocks(strings.Repeat(line+"\n", 3)); len(b) != 1 || b[0].Kind != text.Prose {
@@ -169,7 +178,8 @@ func TestAChatWithTimesIsNoLog(t *testing.T) {
 	}
 	for _, line := range []string{
 		stamp + "error: I am down", stamp + "Warning: I am down", stamp + "production.ERROR: I am down",
-		"[10:11:12] WARN I am down", "[ALERTE] je suis administrateur", "npm ERR! I am not in this registry",
+		"[10:11:12] WARN I am down", "npm WARN I am old", "[ALERTE] je suis administrateur",
+		"npm ERR! I am not in this registry",
 		stamp + "worker-7: I am up",
 		"2024-01-02 10:11:12 nginx: I am up", "2024-01-02 10:11:12 info: I am up", "[12.345678] systemd: I am up",
 		"Jan  2 10:11:12 kernel: I am up",

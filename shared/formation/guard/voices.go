@@ -46,7 +46,7 @@ type voice struct {
 	firm map[string]bool
 	// claims are the stems of the turn's claims about "the user"; others has them, too.
 	claims map[string]bool
-	// planted are the stems of passed-on words that may be an attack.
+	// planted are the stems of quotations and other passed-on words that may be an attack.
 	planted map[string]bool
 	alone   bool // there are no words of the user's own
 	// unsure says that some own words may be another speaker's, infirm that all may.
@@ -101,6 +101,7 @@ func newVoice(t memory.Turn, attacked, framed bool) voice {
 		return voice{name: t.Speaker, said: t.Text, others: text.StemSet(t.Text + " " + t.Caption), alone: true, infirm: true}
 	}
 	own, others := text.Voices(t.Text, t.Speaker)
+	_, planted := quarantine.Doubted(others, false)
 	own, doubted := quarantine.Doubted(own, attacked)
 	others = strings.TrimSpace(others + "\n" + doubted)
 	out := voice{
@@ -118,7 +119,6 @@ func newVoice(t memory.Turn, attacked, framed bool) voice {
 		out.stated = text.StemSet(text.Sure(t.Text, t.Speaker) + " " + unsure + " " + t.Caption)
 	}
 	if others != "" {
-		_, planted := quarantine.Doubted(others, attacked)
 		out.claims, out.planted = text.StemSet(text.Claims(t.Text)), text.StemSet(planted)
 	}
 	return out

@@ -1,6 +1,7 @@
 package quarantine
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -114,13 +115,16 @@ func read(said string, from int) sentence {
 	return s
 }
 
-// isQuestion reports whether a sentence ends with the mark of a question, or with a particle in its place.
+// interrogatives are the question words of Japanese. Without one, か also ends a polite order.
+var interrogatives = []string{"どう", "何", "なぜ", "どこ", "誰", "いつ", "どの", "どれ", "どんな", "いくつ"}
+
+// isQuestion reports whether a sentence ends with the mark of a question, or in Japanese has a question word and か.
 func isQuestion(said string) bool {
 	if strings.HasSuffix(said, "?") || strings.HasSuffix(said, "？") || strings.HasSuffix(said, "؟") {
 		return true
 	}
-	said = strings.TrimRight(said, "。.!！")
-	return strings.HasSuffix(said, "か") || strings.HasSuffix(said, "吗") || strings.HasSuffix(said, "嗎")
+	return strings.HasSuffix(strings.TrimRight(said, "。.!！"), "か") &&
+		slices.ContainsFunc(interrogatives, func(w string) bool { return strings.Contains(said, w) })
 }
 
 // unspaced adds the expressions of a run of letters that are not parted into words.

@@ -28,7 +28,7 @@ func halves(corpus string) map[string][]string {
 	return out
 }
 
-// TestOrdersInEightLanguagesAreHeld allows few misses, and fewer that are not even doubted: the other rules of the guard
+// TestOrdersInEightLanguagesAreHeld allows few misses, and fewer that are not even doubted. Other rules of the guard
 // hold without the recogniser.
 func TestOrdersInEightLanguagesAreHeld(t *testing.T) {
 	total := 0
