@@ -5,11 +5,12 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation/quarantine"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// holdBack removes quarantined clauses from the raw words of the shown memories and from the window. The guard keeps
-// their entries out of recall. Otherwise their words would return behind another entry of the same turn. The words of
-// a released entry stay.
+// holdBack removes quarantined clauses from the window, and others' words, too, from the raw words of the shown memories.
+// The guard keeps or marks their entries. Otherwise their words would return unmarked behind another entry of the same
+// turn. The words of a released entry stay.
 func holdBack(f *found, places []int) {
 	f.turns = harmless(f.turns)
 	for _, i := range places {
@@ -17,7 +18,7 @@ func holdBack(f *found, places []int) {
 		if c.Memory.Quarantine != "" {
 			continue
 		}
-		c.Turns = harmless(c.Turns)
+		c.Turns = ownWords(c.Turns)
 		c.Memory.Value = harmlessValue(c.Memory.Value)
 	}
 }
@@ -40,7 +41,27 @@ func harmless(turns []memory.Turn) []memory.Turn {
 	return out
 }
 
-// harmlessValue returns the dialogue in a memory without such clauses.
+// ownWords returns turns without clauses that look like an attack, and users' turns without passed-on and doubted words.
+func ownWords(turns []memory.Turn) []memory.Turn {
+	var out []memory.Turn
+	for _, t := range harmless(turns) {
+		if t.Role != memory.RoleAssistant {
+			t.Text = ownText(t.Text, t.Speaker)
+		}
+		if t.Text+t.Caption != "" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func ownText(said, speaker string) string {
+	own, _ := text.Voices(said, speaker)
+	plain, _ := quarantine.Doubted(own, false)
+	return plain
+}
+
+// harmlessValue returns the dialogue in a memory without such clauses and words.
 func harmlessValue(value string) string {
 	var out strings.Builder
 	for line := range strings.Lines(value) {
@@ -48,14 +69,16 @@ func harmlessValue(value string) string {
 		if !spoken {
 			speaker, said = "", line
 		}
-		found, ok := quarantine.Text(said)
-		switch {
-		case !ok:
-			out.WriteString(line)
-		case found.Rest != "" && spoken:
-			out.WriteString(speaker + ": " + found.Rest + "\n")
-		case found.Rest != "":
-			out.WriteString(found.Rest + "\n")
+		if found, ok := quarantine.Text(said); ok {
+			said = found.Rest
+		}
+		name, _, _ := strings.Cut(speaker, " (")
+		switch said = ownText(said, name); {
+		case said == "":
+		case spoken:
+			out.WriteString(speaker + ": " + said + "\n")
+		default:
+			out.WriteString(said + "\n")
 		}
 	}
 	return strings.TrimSuffix(out.String(), "\n")
