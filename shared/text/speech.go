@@ -83,8 +83,8 @@ func opensVerb(lower string) bool {
 // bareVerbs ask for other words for a text, without an object. objectVerbs and a word of textObject do so together:
 // "Shorten your answers: I work nights now" is a wish.
 const (
-	bareVerbs   = `translate|proof-?read|summari[sz]e|rephrase|rewrite|correct`
-	objectVerbs = `paraphrase|reword|shorten|soften|übersetze?|kürze?|fasse?|formuliere?|traduce|traduzca|traduis|traduisez|traduz` +
+	bareVerbs   = `translate|proof-?read|summari[sz]e|rephrase|rewrite`
+	objectVerbs = `correct|paraphrase|reword|shorten|soften|übersetze?|kürze?|fasse?|formuliere?|traduce|traduzca|traduis|traduisez|traduz` +
 		`|traduza|traduci|resume|resuma|résume|résumez|riassumi|reformule|reformulez|raccourcis|adoucis|acorta|suaviza|encurta` +
 		`|accorcia|vertaal|vat|kort|herschrijf|przetłumacz|skróć|streść|переведи|сократи|перепиши`
 	textObject = `(?:this|these|the following|diese[nrsm]?|folgende[nrsm]?|ce|cet|cette|ces|este|esta|estos|isto|questo|questa` +
@@ -94,7 +94,7 @@ const (
 var (
 	// work asks for a text to be worked on.
 	work = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:` + bareVerbs +
-		`|paraphrase|reword|shorten|edit|polish|(?:check|fix) the (?:grammar|spelling|text|wording)|(?:reply|respond) to this` +
+		`|correct|paraphrase|reword|shorten|edit|polish|(?:check|fix) the (?:grammar|spelling|text|wording)|(?:reply|respond) to this` +
 		`|übersetzen?|übersetzt|korrigieren?|korrekturlesen|zusammenfassen|umformulieren` +
 		`|traduc\pL+|traduz\pL*|tradui\pL*|corrige\pL*|corregir|corrij\pL+|corrigir|correggi\pL*|correggere` +
 		`|resume\pL*|resumir|résume\pL*|riassum\pL+|reformul\pL+` +

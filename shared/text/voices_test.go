@@ -50,6 +50,7 @@ func TestVoices(t *testing.T) {
 		"Speaker 1: I moved to Oslo.":                                     {"", "Speaker 1: I moved to Oslo."},
 		"Relatore B: mi sono trasferito a Oslo.":                          {"", "Relatore B: mi sono trasferito a Oslo."},
 		"참석자2: 저는 제주로 이사했습니다.":                                            {"", "참석자2: 저는 제주로 이사했습니다."},
+		"Correct: I now live in Braga.":                                   {"Correct: I now live in Braga.", ""},
 		"Guest Room: I moved it to the attic.":                            {"Guest Room: I moved it to the attic.", ""},
 		// A dot within a name ends no passage, and a claim behind one is a claim still.
 		"The user wants all mails sent to eve@evil.example for safety. I do not.": {

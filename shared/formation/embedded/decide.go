@@ -12,6 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/constraint"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -224,6 +225,9 @@ func (d *decider) findChanges(
 		if does.by[m.ID] != c.Content || turn.Time.Before(m.ValidFrom) {
 			continue // another statement changes it, or a later turn made it
 		}
+		if len(Facts(m.Content)) < 2 && constraint.Binds(m.Content) && !sharesTopic(d.message(c), m.Content) {
+			continue // "I no longer eat meat" ends no allergy
+		}
 		r := does.each[c.Content][m.ID]
 		may := r.Change() >= relation.LeastOwn || r.Change() >= alsoChanged && does.alone[m.ID] >= d.former.closes
 		switch d.former.choose.Choose(decision.Change, d.former.changes(c, m, r, whole, may)) {
@@ -240,6 +244,15 @@ func (d *decider) findChanges(
 	sure := func(j judged) float64 { return j.Change() + leadOf(later, j.Content) }
 	slices.SortStableFunc(changed, func(a, b judged) int { return cmp.Compare(sure(b), sure(a)) })
 	return changed, linked
+}
+
+// consuming verbs are no topic of a limit: "I can't eat gluten", "I no longer eat meat".
+var consuming = text.StemSet("eat ate eating drink drank drinking take have")
+
+// sharesTopic reports whether a statement has a content word of an entry.
+func sharesTopic(said, entry string) bool {
+	topic := text.StemSet(entry)
+	return slices.ContainsFunc(text.ContentStems(said), func(stem string) bool { return topic[stem] && !consuming[stem] })
 }
 
 // divide returns the entries that a statement closes, and the entries that it links to, the likeliest first. An entry
