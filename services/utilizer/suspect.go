@@ -8,9 +8,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// holdBack removes quarantined clauses from the window, and others' words, too, from the raw words of the shown memories.
-// The guard keeps or marks their entries. Otherwise their words would return unmarked behind another entry of the same
-// turn. The words of a released entry stay.
+// holdBack removes quarantined clauses from the window and from the raw words of the shown memories, and others' words
+// from the latter. The guard keeps or marks their entries. Otherwise their words would return unmarked behind another
+// entry of the same turn. The words of a released entry stay.
 func holdBack(f *found, places []int) {
 	f.turns = harmless(f.turns)
 	for _, i := range places {
@@ -41,12 +41,15 @@ func harmless(turns []memory.Turn) []memory.Turn {
 	return out
 }
 
-// ownWords returns turns without clauses that look like an attack, and users' turns without passed-on and doubted words.
+// ownWords returns turns without clauses that look like an attack, and users' turns without passed-on and doubted
+// words.
 func ownWords(turns []memory.Turn) []memory.Turn {
+	odd := quarantine.Turns(turns)
 	var out []memory.Turn
 	for _, t := range harmless(turns) {
 		if t.Role != memory.RoleAssistant {
-			t.Text = ownText(t.Text, t.Speaker)
+			_, attacked := odd[t.ID]
+			t.Text = ownText(t.Text, t.Speaker, attacked)
 		}
 		if t.Text+t.Caption != "" {
 			out = append(out, t)
@@ -55,11 +58,15 @@ func ownWords(turns []memory.Turn) []memory.Turn {
 	return out
 }
 
-func ownText(said, speaker string) string {
+// ownText returns the speaker's own words without doubted ones. attacked says that an attack was beside them.
+func ownText(said, speaker string, attacked bool) string {
 	own, _ := text.Voices(said, speaker)
-	plain, _ := quarantine.Doubted(own, false)
-	return plain
+	plain, _ := quarantine.Doubted(own, attacked)
+	return text.OneLine(plain)
 }
+
+// pictureMark begins the caption in a line of a dialogue.
+const pictureMark = " [picture: "
 
 // harmlessValue returns the dialogue in a memory without such clauses and words.
 func harmlessValue(value string) string {
@@ -69,11 +76,17 @@ func harmlessValue(value string) string {
 		if !spoken {
 			speaker, said = "", line
 		}
-		if found, ok := quarantine.Text(said); ok {
+		found, attacked := quarantine.Text(said)
+		if attacked {
 			said = found.Rest
 		}
+		said, picture, pictured := strings.Cut(said, pictureMark)
 		name, _, _ := strings.Cut(speaker, " (")
-		switch said = ownText(said, name); {
+		said = ownText(said, name, attacked)
+		if pictured {
+			said = strings.TrimSpace(said + pictureMark + strings.TrimRight(picture, "\n"))
+		}
+		switch {
 		case said == "":
 		case spoken:
 			out.WriteString(speaker + ": " + said + "\n")

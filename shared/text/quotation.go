@@ -25,14 +25,17 @@ func (p *parted) quotations(rest string) {
 			i += size
 			continue
 		}
-		end, searched := quotationEnd(rest, i+size, mark)
-		if end < 0 && mark == '„' {
-			end = straightEnd(rest, i+size)
+		end := -1
+		if mark == '„' {
+			end = lowQuotationEnd(rest, i+size)
 		}
 		if end < 0 {
-			spent[mark] = searched
-			i += size
-			continue
+			var searched int
+			if end, searched = quotationEnd(rest, i+size, mark); end < 0 {
+				spent[mark] = searched
+				i += size
+				continue
+			}
 		}
 		switch q := rest[i:end]; {
 		case strings.TrimSpace(rest) == q:
@@ -81,27 +84,30 @@ func quotationEnd(s string, from int, mark rune) (end, searched int) {
 	return -1, len(s)
 }
 
-// straightEnd returns the end of a quotation that ends with a straight mark in its line, or -1. A quotation within it
-// has two straight marks.
-func straightEnd(s string, from int) int {
-	inner := false
+// lowQuotationEnd returns the end of a quotation with a low first mark in its line, or -1. It ends with a high mark, or
+// without one with a straight mark. A quotation within it has two marks.
+func lowQuotationEnd(s string, from int) int {
+	inner, straight := false, -1
 	for i, r := range s[from:] {
 		at := from + i
 		before, _ := utf8.DecodeLastRuneInString(s[:at])
-		after, _ := utf8.DecodeRuneInString(s[at+utf8.RuneLen(r):])
+		after, _ := utf8.DecodeRuneInString(s[min(len(s), at+utf8.RuneLen(r)):])
+		isHigh := strings.ContainsRune(closers['„'], r)
 		switch {
 		case r == '\n' || r == '„':
-			return -1
-		case r != '"':
+			return straight
+		case r != '"' && !isHigh:
 		case inner:
 			inner = false
 		case unicode.IsSpace(before) && unicode.IsLetter(after):
 			inner = true
-		default:
-			return at + 1
+		case isHigh:
+			return at + utf8.RuneLen(r)
+		case straight < 0:
+			straight = at + 1
 		}
 	}
-	return -1
+	return straight
 }
 
 // isSpeech separates a quotation of words from a quoted name or title.

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +63,30 @@ func TestPackagesWithGoroutinesAreRaced(t *testing.T) {
 	for _, name := range listed {
 		if !slices.Contains(want, name) {
 			t.Errorf("raced.txt names %s, which has no tests, or neither goroutines nor locks", name)
+		}
+	}
+}
+
+// TestRacedTestsOfTheSystemExist compares the names of RACED_E2E with the tests of the whole system.
+func TestRacedTestsOfTheSystemExist(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(makefile), "RACED_E2E := ")
+	names, _, _ := strings.Cut(rest, "\n")
+	_, tests := goFiles(t, "test/e2e")
+	code := ""
+	for _, file := range tests {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code += string(data)
+	}
+	for name := range strings.SplitSeq(names, "|") {
+		if !regexp.MustCompile(`(?m)^func Test\w*` + name + `\w*\(`).MatchString(code) {
+			t.Errorf("RACED_E2E names %q, and no test of test/e2e has it", name)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -225,8 +226,8 @@ func (d *decider) findChanges(
 		if does.by[m.ID] != c.Content || turn.Time.Before(m.ValidFrom) {
 			continue // another statement changes it, or a later turn made it
 		}
-		if len(Facts(m.Content)) < 2 && constraint.Binds(m.Content) && !sharesTopic(d.message(c), m.Content) {
-			continue // "I no longer eat meat" ends no allergy
+		if isOtherTopic(d.message(c), m.Content) {
+			continue
 		}
 		r := does.each[c.Content][m.ID]
 		may := r.Change() >= relation.LeastOwn || r.Change() >= alsoChanged && does.alone[m.ID] >= d.former.closes
@@ -249,10 +250,19 @@ func (d *decider) findChanges(
 // consuming verbs are no topic of a limit: "I can't eat gluten", "I no longer eat meat".
 var consuming = text.StemSet("eat ate eating drink drank drinking take have")
 
-// sharesTopic reports whether a statement has a content word of an entry.
-func sharesTopic(said, entry string) bool {
-	topic := text.StemSet(entry)
-	return slices.ContainsFunc(text.ContentStems(said), func(stem string) bool { return topic[stem] && !consuming[stem] })
+// isOtherTopic reports whether an entry is a limit, and a statement has no content word of it: "I no longer eat meat"
+// ends no allergy.
+func isOtherTopic(said, entry string) bool {
+	if len(Facts(entry)) > 1 || !constraint.Binds(entry) {
+		return false
+	}
+	all := text.StemSet(entry)
+	topic := maps.Clone(all)
+	maps.DeleteFunc(topic, func(stem string, _ bool) bool { return consuming[stem] })
+	if len(topic) == 0 { // "I don't drink."
+		topic = all
+	}
+	return !slices.ContainsFunc(text.ContentStems(said), func(stem string) bool { return topic[stem] })
 }
 
 // divide returns the entries that a statement closes, and the entries that it links to, the likeliest first. An entry
@@ -298,7 +308,8 @@ func (d *decider) endedBefore(c formation.Candidate, turn memory.Turn, own []mem
 		if !turn.Time.Before(at) || !until.IsZero() && !at.Before(until) {
 			continue
 		}
-		if does := d.judges.Judge(later, []relation.Statement{said})[0]; does.Change() < d.former.closes {
+		does := d.judges.Judge(later, []relation.Statement{said})[0]
+		if does.Change() < d.former.closes || isOtherTopic(later.Text, said.Text) {
 			continue
 		}
 		list := Facts(said.Text)

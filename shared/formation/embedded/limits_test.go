@@ -18,6 +18,7 @@ func TestALimitEndsByAStatementAboutIt(t *testing.T) {
 		{"I am allergic to nuts.", "I don't smoke anymore."}:              false,
 		{"I am allergic to bees.", "I don't drink alcohol anymore."}:      false,
 		{"I am allergic to nuts.", "I'm not allergic to nuts anymore."}:   true,
+		{"I don't drink.", "I drink again."}:                              true,
 		{"I smoke ten cigarettes a day.", "I don't smoke anymore."}:       true,
 		{"I drive an old Volvo.", "I sold the Volvo, I drive a Kia now."}: true,
 	} {
@@ -29,12 +30,12 @@ func TestALimitEndsByAStatementAboutIt(t *testing.T) {
 			if _, _, err := l.Form(t.Context(), in); err != nil {
 				t.Fatal(err)
 			}
-		}
-		stays := slices.ContainsFunc(l.Active(t, formationtest.Scope()), func(m memory.Memory) bool {
-			return m.Content == said[0]
-		})
-		if stays == ends {
-			t.Errorf("%q after %q: stays %t", said[1], said[0], stays)
+			stays := slices.ContainsFunc(l.Active(t, formationtest.Scope()), func(m memory.Memory) bool {
+				return m.Content == said[0]
+			})
+			if stays != (i == 0 || !ends) {
+				t.Errorf("%q: after turn %d, the first one stays %t", said, i, stays)
+			}
 		}
 	}
 }
