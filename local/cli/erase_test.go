@@ -184,7 +184,7 @@ func TestEraseIsPatientWithABusyStore(t *testing.T) {
 	if code != command.ExitOK || !strings.Contains(out, "erasure x1 was proved") {
 		t.Errorf("exit code %d, %q, %q", code, out, errOut)
 	}
-	code, _, errOut = run(t, append([]string{"erase", "--yes"}, serveData(t, &data{busy: 1000})...)...)
+	code, _, errOut = run(t, append([]string{"erase", "--yes", "--timeout", "1s"}, serveData(t, &data{busy: 1000})...)...)
 	if code != command.ExitUnreachable || !strings.Contains(errOut, "a store is busy") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}

@@ -126,7 +126,7 @@ func dialogue(turns []memory.Turn) string {
 func spoken(t memory.Turn) string {
 	line := recall.Name(t.Speaker) + " (" + t.Time.UTC().Format(time.DateOnly) + "): " + text.OneLine(t.Text)
 	if caption := text.OneLine(t.Caption); caption != "" {
-		line += " [picture: " + caption + "]"
+		line += pictureMark + caption + "]"
 	}
 	return line
 }

@@ -25,33 +25,29 @@ func holdBack(f *found, places []int) {
 
 // harmless returns turns without clauses that look like an attack. It drops turns that have no other clause.
 func harmless(turns []memory.Turn) []memory.Turn {
-	odd := quarantine.Turns(turns)
-	if len(odd) == 0 {
-		return turns
-	}
-	var out []memory.Turn
-	for _, t := range turns {
-		if found, ok := odd[t.ID]; ok {
-			if t, ok = found.Harmless(t); !ok {
-				continue
-			}
-		}
-		out = append(out, t)
-	}
-	return out
+	return without(turns, func(t memory.Turn, _ bool) memory.Turn { return t })
 }
 
-// ownWords returns turns without clauses that look like an attack, and users' turns without passed-on and doubted
-// words.
+// ownWords returns turns without such clauses, and users' turns without passed-on and doubted words.
 func ownWords(turns []memory.Turn) []memory.Turn {
-	odd := quarantine.Turns(turns)
-	var out []memory.Turn
-	for _, t := range harmless(turns) {
+	return without(turns, func(t memory.Turn, attacked bool) memory.Turn {
 		if t.Role != memory.RoleAssistant {
-			_, attacked := odd[t.ID]
 			t.Text = ownText(t.Text, t.Speaker, attacked)
 		}
-		if t.Text+t.Caption != "" {
+		return t
+	})
+}
+
+// without returns the rests of turns without clauses that look like an attack, after a change of each.
+func without(turns []memory.Turn, change func(rest memory.Turn, attacked bool) memory.Turn) []memory.Turn {
+	odd := quarantine.Turns(turns)
+	var out []memory.Turn
+	for _, t := range turns {
+		found, attacked := odd[t.ID]
+		if attacked {
+			t, _ = found.Harmless(t)
+		}
+		if t = change(t, attacked); t.Text+t.Caption != "" {
 			out = append(out, t)
 		}
 	}
@@ -65,7 +61,7 @@ func ownText(said, speaker string, attacked bool) string {
 	return text.OneLine(plain)
 }
 
-// pictureMark begins the caption in a line of a dialogue.
+// pictureMark begins the caption in a line of a dialogue, as RMM writes it, too.
 const pictureMark = " [picture: "
 
 // harmlessValue returns the dialogue in a memory without such clauses and words.

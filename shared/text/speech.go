@@ -84,8 +84,8 @@ func opensVerb(lower string) bool {
 // "Shorten your answers: I work nights now" is a wish.
 const (
 	bareVerbs   = `translate|proof-?read|summari[sz]e|rephrase|rewrite`
-	objectVerbs = `correct|paraphrase|reword|shorten|soften|übersetze?|kürze?|fasse?|formuliere?|traduce|traduzca|traduis|traduisez|traduz` +
-		`|traduza|traduci|resume|resuma|résume|résumez|riassumi|reformule|reformulez|raccourcis|adoucis|acorta|suaviza|encurta` +
+	objectVerbs = `correct|paraphrase|reword|shorten|soften|übersetze?|kürze?|fasse?|formuliere?|traduce|traduzca` +
+		`|traduis|traduisez|traduz|traduza|traduci|resume|resuma|résume|résumez|riassumi|reformule|reformulez|raccourcis|adoucis|acorta|suaviza|encurta` +
 		`|accorcia|vertaal|vat|kort|herschrijf|przetłumacz|skróć|streść|переведи|сократи|перепиши`
 	textObject = `(?:this|these|the following|diese[nrsm]?|folgende[nrsm]?|ce|cet|cette|ces|este|esta|estos|isto|questo|questa` +
 		`|quest['’]\pL+|dit|deze|ten|tę|to|этот|эту|это|следующ\pL+)`
@@ -94,7 +94,8 @@ const (
 var (
 	// work asks for a text to be worked on.
 	work = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:` + bareVerbs +
-		`|correct|paraphrase|reword|shorten|edit|polish|(?:check|fix) the (?:grammar|spelling|text|wording)|(?:reply|respond) to this` +
+		`|correct|paraphrase|reword|shorten|edit|polish|(?:check|fix) the (?:grammar|spelling|text|wording)` +
+		`|(?:reply|respond) to this` +
 		`|übersetzen?|übersetzt|korrigieren?|korrekturlesen|zusammenfassen|umformulieren` +
 		`|traduc\pL+|traduz\pL*|tradui\pL*|corrige\pL*|corregir|corrij\pL+|corrigir|correggi\pL*|correggere` +
 		`|resume\pL*|resumir|résume\pL*|riassum\pL+|reformul\pL+` +

@@ -226,10 +226,10 @@ func (d *decider) findChanges(
 		if does.by[m.ID] != c.Content || turn.Time.Before(m.ValidFrom) {
 			continue // another statement changes it, or a later turn made it
 		}
-		if isOtherTopic(d.message(c), m.Content) {
+		r := does.each[c.Content][m.ID]
+		if r.Change() >= d.former.links && isOtherTopic(d.message(c), m.Content) {
 			continue
 		}
-		r := does.each[c.Content][m.ID]
 		may := r.Change() >= relation.LeastOwn || r.Change() >= alsoChanged && does.alone[m.ID] >= d.former.closes
 		switch d.former.choose.Choose(decision.Change, d.former.changes(c, m, r, whole, may)) {
 		case replaces:

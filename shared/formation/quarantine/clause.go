@@ -118,7 +118,8 @@ func read(said string, from int) sentence {
 // interrogatives are the question words of Japanese. Without one, か also ends a polite order.
 var (
 	interrogatives   = []string{"どう", "何", "なぜ", "どこ", "誰", "いつ", "どの", "どれ", "どんな", "いくつ"}
-	noInterrogatives = strings.NewReplacer("どうか", "", "どうぞ", "", "いつも", "", "何でも", "", "誰でも", "", "誰にも", "", "どこでも", "")
+	noInterrogatives = strings.NewReplacer("どうか", "", "どうぞ", "", "いつも", "",
+		"何でも", "", "誰でも", "", "誰にも", "", "どこでも", "")
 )
 
 // isQuestion reports whether a sentence ends with the mark of a question, or in Japanese has a question word and か.
